@@ -23,7 +23,7 @@ from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import EvidenceLike, check_means, coerce
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.reduction import absorb, ends_of_weights, live_variables
-from sbnet.questions.support import impossible
+from sbnet.questions.support import depth, impossible
 
 if TYPE_CHECKING:
     import pandas
@@ -217,7 +217,7 @@ def _means_of_families(network: Network, row: States, means: FloatArray) -> tupl
     energy, entropy = np.zeros(network.n_units), np.zeros(network.n_units)
     tables = {network.index(name): table for name, table in network.tables.items()}
     q = [probabilities(means[network.columns_of(i)]) for i in range(network.n_units)]
-    q = [np.where(p < 1e-15, 0.0, p) for p in q]  # what is left for the first state may be rounding alone
+    zero = depth(network)  # an entry of zero counts as less than any joint state that can be, as solvers have it
     live = np.flatnonzero(live_variables(network.model, row)).tolist()
     for family in families_of(network.model, network.bias, live, tables):
         i, weight = family.variable, np.ones(())
@@ -229,8 +229,7 @@ def _means_of_families(network: Network, row: States, means: FloatArray) -> tupl
                 f"variable {network.names[i]!r} has {weight.ndim} hidden parents, too many for a sum over their "
                 "states, and stands in a network with tables; observe some of them"
             )
-        log_p = log_table(family, row[None, :])[0]
-        energy[i] = float(np.where(weight > 0.0, weight * np.where(weight > 0.0, log_p, 0.0), 0.0).sum())
+        energy[i] = float((weight * np.maximum(log_table(family, row[None, :])[0], -zero)).sum())
         entropy[i] = float(_entropy(q[i])) if row[i] == HIDDEN else 0.0
     return energy, entropy
 
