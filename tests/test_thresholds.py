@@ -1,4 +1,4 @@
-"""Variables with states: probabilities from thresholds add up to one, and what is drawn follows them."""
+"""Variables with states: probabilities from thresholds add up to one."""
 
 from __future__ import annotations
 
@@ -29,12 +29,6 @@ def _all(gate, x, log_p, log_odds, parts):
             parts[k] += a * x[l] - c * thresholds.t(gate, x[l])
 
 
-@numba.njit(error_model="numpy")  # not kept in a file: that would outlive a change of the package
-def _draws(gate, x, uniform, out):
-    for k in range(len(uniform)):
-        out[k] = thresholds.draw(gate, x, uniform[k])
-
-
 def _table(gate, x):
     x = np.abs(x) + 1e-3 if gate == NOISY_OR else np.array(x)
     tables = [np.zeros(len(x) + 1) for _ in range(3)]
@@ -48,15 +42,6 @@ def test_probabilities_of_states_add_up_to_one(gate, x):
     assert np.exp(log_p).sum() == pytest.approx(1.0, abs=1e-12)
     assert parts == pytest.approx(log_p, abs=1e-9)
     assert log_odds == pytest.approx(log_p - log_p[0], abs=1e-9)
-
-
-@given(gate=st.sampled_from([SIGMOID, NOISY_OR]), x=inputs)
-def test_draws_follow_the_probabilities(gate, x):
-    x, log_p, _, _ = _table(gate, np.array(x))
-    uniform = (np.arange(2000) + 0.5) / 2000
-    drawn = np.zeros(2000, np.int64)
-    _draws(gate, x, uniform, drawn)
-    assert np.bincount(drawn, minlength=len(log_p)) / 2000 == pytest.approx(np.exp(log_p), abs=2e-3)
 
 
 def _model(n_states, parents):
@@ -90,4 +75,4 @@ def test_a_problem_has_a_factor_for_each_threshold_with_hidden_parents():
 
 
 def test_nothing_is_compiled_without_a_compiler():
-    assert (not hasattr(_draws, "py_func")) == INTERPRETED
+    assert (not hasattr(_all, "py_func")) == INTERPRETED

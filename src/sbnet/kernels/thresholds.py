@@ -104,22 +104,3 @@ def log_odds(gate, state, x):
         if gate == SIGMOID and k + 1 < len(x):  # of the next threshold, which counts for all states but 0
             total -= softplus(x[k + 1])
     return total - rarity(x[state - 1]) if gate == NOISY_OR and state > 0 else total
-
-
-@inner
-def draw(gate, x, uniform):
-    """A state from a uniform number, written so that neither tail loses digits or overflows."""
-    if gate == SIGMOID:
-        state, rest = 0, uniform  # what is left of the number, given that v >= state
-        while state < len(x):
-            p = sigmoid(x[state])
-            if not rest < p:
-                return state
-            state, rest = state + 1, rest / p
-        return state
-    above = 0.0  # -ln P(v <= state)
-    for state in range(len(x) if gate == NOISY_OR else 0, 0, -1):
-        above += x[state - 1]
-        if uniform < -math.expm1(-above):  # v >= state
-            return state
-    return 0 if gate == NOISY_OR else -1
