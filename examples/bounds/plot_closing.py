@@ -78,6 +78,7 @@ ax.set(
     xscale="log", xlabel="seconds", ylabel="ln P(image), in nats", title="What is known of ln P, after so many seconds"
 )
 ax.xaxis.set_major_formatter("{x:g}")
+ax.xaxis.set_minor_formatter("")  # where less than a decade is shown, minor ticks would have labels over each other
 ax.legend(frameon=False, loc="upper right")
 ax.grid(alpha=0.25)
 picture.imshow(image.reshape(8, 8), cmap="gray_r")

@@ -92,13 +92,13 @@ truth = sb.log_likelihood(big, x)
 fig, ax = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
 ax.axhline(truth, color="#222222", lw=1, ls="--")
 ax.text(24.9, truth + 0.1, "exact log-likelihood", size=9, ha="right")
-colours = {"exact": "#0072B2", "xi": "#009E73", "quadratic": "#E69F00", "jensen": "#D55E00"}
-for term, colour in colours.items():
+looks = {"exact": ("#0072B2", "o"), "xi": ("#009E73", "s"), "quadratic": ("#E69F00", "^"), "jensen": ("#D55E00", "D")}
+for term, (colour, marker) in looks.items():
     post = sb.infer(big, x, solver=sb.MeanField(log_term=term, enumerate_up_to=0))
     assert np.all(np.diff(post.trace) >= -1e-9)  # it never falls
     assert post.bound <= truth  # and never passes the truth
     label = f"{term}: {post.bound:.2f}, {post.sweeps} sweeps"
-    ax.plot(post.trace, color=colour, lw=3 if term == "exact" else 1.5, marker="o", ms=3, label=label)
+    ax.plot(post.trace, color=colour, lw=3 if term == "exact" else 1.5, marker=marker, ms=4, label=label)
 ax.set(xlabel="sweep", ylabel="bound (nats)", title=f"Rising towards ln P = {truth:.2f}")
 ax.set(xlim=(0, 25), ylim=(truth - 9.0, truth + 0.8))  # the first points lie below
 ax.spines[["top", "right"]].set_visible(False)
