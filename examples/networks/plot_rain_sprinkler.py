@@ -106,6 +106,5 @@ ax.legend(title="log_term: final bound", frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# ``"exact"`` starts on the paper's bound, which is quicker, and changes to the exact term when that has nearly settled:
-# the small step in its line. What remains between it and the dashed line is the price of independence, which no choice
-# of `log_term` can win back.
+# What remains between ``"exact"`` and the dashed line is the price of independence, which no choice of `log_term` can win
+# back. ``"xi"`` is the paper's bound.
