@@ -19,8 +19,8 @@ from sbnet.bounds.proven import series as ball_series
 from sbnet.errors import ConvergenceWarning, NetworkError
 from sbnet.inference.maximum import _ENUMERATED
 from sbnet.kernels import codes as gates
-from sbnet.kernels import lobatto
 from sbnet.model import gates as array_gates
+from sbnet.quadrature import lobatto
 from strategies import LOG_TERMS, causes, leaks, mixed_cases, mixed_networks, questions, seeds
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

@@ -11,7 +11,7 @@ their log-odds:
   bound is convex in ln λ, and its slope there is λ times the mean of x less ln(1 + 1/λ).
 - from below by Jensen's inequality, with Q the causes given the kept findings and with log-odds moved by any τ:
   :math:`\ln P \ge \ln Z_Q - \tau \cdot \langle S \rangle + \sum \langle f(x) \rangle`. The means of f are sums of
-  exponentials (:mod:`sbnet.kernels.lobatto`), each of them one more sum over the kept findings. So Q is not factorial:
+  exponentials (:mod:`sbnet.quadrature.lobatto`), each one more sum over the kept findings. So Q is not factorial:
   which of many causes explains a kept finding is left open.
 
 Rounding is covered in both directions: each number is a sum of few numbers whose sizes are known, or the logarithm of a
@@ -32,9 +32,9 @@ from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.descent import OneThread, descend
 from sbnet.exact.quickscore import TwoLevels, firing_of
-from sbnet.kernels import lobatto
 from sbnet.kernels.codes import LEAST
 from sbnet.model.gates import sigma
+from sbnet.quadrature import lobatto
 
 _STEEPEST = 40.0  # of the logarithm of a slope: e^40 is far beyond what matters
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers, and is not relied on

@@ -25,10 +25,11 @@ from numpy.typing import NDArray
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, States
 from sbnet.kernels.codes import SIGMOID
-from sbnet.kernels.kinds import EXACT, MAX_NODES
+from sbnet.kernels.kinds import EXACT
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.upper import Regions
 from sbnet.model.network import Network
+from sbnet.quadrature.frequencies import MAX_NODES
 from sbnet.questions.reduction import live_variables
 
 UNIT = 2.0**-53

@@ -12,12 +12,13 @@ from sbnet.kernels import terms
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import announce
 from sbnet.kernels.gradient import Gradients, add_gradient
-from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, MAX_NODES, QUADRATIC, SERIES, XI, nodes
+from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, QUADRATIC, SERIES, XI
 from sbnet.kernels.layout import lay_out, set_weights
 from sbnet.kernels.mean_field import ascend
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.terms import LACKS
 from sbnet.kernels.terms.frequencies import MAX_NUMBERS, make_room, room_for
+from sbnet.quadrature.frequencies import MAX_NODES, nodes
 from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import reduce
 

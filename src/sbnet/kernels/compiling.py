@@ -99,7 +99,8 @@ def announce(function: Any) -> None:
 def _digest() -> str:
     here = Path(__file__).parent
     state = hashlib.sha256(repr((_numba().__version__, np.__version__)).encode())
-    for path in (*sorted(here.rglob("*.py")), here.parent / "_types.py"):  # all that a kernel can see
+    others = here.parent / "_types.py", *sorted((here.parent / "quadrature").glob("*.py"))
+    for path in (*sorted(here.rglob("*.py")), *others):  # all that a kernel can see
         with contextlib.suppress(OSError):  # no sources, in a zip file: numba then looks after itself
             state.update(path.relative_to(here.parent).as_posix().encode() + b"\0" + path.read_bytes() + b"\0")
     return state.hexdigest()

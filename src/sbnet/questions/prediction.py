@@ -10,8 +10,8 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.kinds import MAX_NODES, OMEGA, nodes
 from sbnet.model.gates import sigma
+from sbnet.quadrature.frequencies import MAX_NODES, OMEGA, nodes
 from sbnet.questions.reduction import stretches
 
 _ENUMERATED = 6.0 + 1e-9  # log2 of the joint states of parents that are summed over

@@ -12,8 +12,9 @@ from sbnet._types import HIDDEN, Bound, FloatArray, States
 from sbnet.bounds.lower import bound_terms
 from sbnet.bounds.proven import balls, gates, log_sum, round_down, series, softplus
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
-from sbnet.kernels.kinds import MAX_NODES, OMEGA, XI, nodes
+from sbnet.kernels.kinds import XI
 from sbnet.model.network import Network
+from sbnet.quadrature.frequencies import MAX_NODES, OMEGA, nodes
 from sbnet.questions.reduction import live_variables
 
 _FEW = 6  # parents of a noisy-OR unit whose states are quicker summed than the nodes of the series

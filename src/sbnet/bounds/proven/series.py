@@ -1,6 +1,6 @@
 r"""The mean of t(x) of a noisy-OR unit with many parents, from above, in ball arithmetic: `kernels.terms.series` again.
 
-The rules of `kernels.lobatto` are found once more, as balls that hold the exact nodes and weights, so that the proof
+The rules of `quadrature.lobatto` are found once more, as balls that hold the exact nodes and weights, so that the proof
 given there covers what is computed here.
 """
 
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from sbnet.bounds.proven import gates, load
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.lobatto import FAR, FIRST, LAST, NOTHING, OCTAVES, POINTS
+from sbnet.quadrature.lobatto import FAR, FIRST, LAST, NOTHING, OCTAVES, POINTS
 
 
 class _Rule(NamedTuple):

@@ -33,10 +33,10 @@ from numpy.typing import NDArray
 from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels.codes import NOISY_OR
-from sbnet.kernels.kinds import FAR, MARGIN, MAX_NODES, OMEGA
-from sbnet.kernels.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 from sbnet.kernels.structs import Problem
 from sbnet.model import gates
+from sbnet.quadrature.frequencies import FAR, MARGIN, MAX_NODES, OMEGA
+from sbnet.quadrature.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 
 if TYPE_CHECKING:
     from sbnet.kernels.structured import Forest, Products

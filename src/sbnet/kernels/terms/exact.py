@@ -19,10 +19,11 @@ All factors of a block have the same parents, so a column of Q has one place amo
 import numpy as np
 
 from sbnet.kernels.compiling import inner
-from sbnet.kernels.kinds import EXACT, OMEGA
+from sbnet.kernels.kinds import EXACT
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.terms import quadratic
 from sbnet.kernels.terms.frequencies import lanes_of, multiple, refine, unsigned
+from sbnet.quadrature.frequencies import OMEGA
 
 __all__ = ["gradient", "look", "pull", "push", "refine", "value"]
 

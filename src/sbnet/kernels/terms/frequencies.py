@@ -16,10 +16,11 @@ import numpy as np
 
 from sbnet._types import IndexArray
 from sbnet.kernels.compiling import inner
-from sbnet.kernels.kinds import EXACT, FAR, MAX_NODES, OMEGA, nodes
+from sbnet.kernels.kinds import EXACT
 from sbnet.kernels.structs import LANES, aligned
 from sbnet.kernels.terms import CROWDED, ENOUGH, LACKS, ROUGH, WHOLE
 from sbnet.kernels.terms.quadratic import moments
+from sbnet.quadrature.frequencies import FAR, MAX_NODES, OMEGA, nodes
 
 MAX_NUMBERS = 100_000_000  # 800 MB: in a problem that would need more, some terms are others
 _SIZE = 32

@@ -1,6 +1,6 @@
 """The mean of t(x) of a noisy-OR variable, for any number of parents: t is a sum of exponentials.
 
-With nodes k and weights w of `kernels.lobatto`, t(x) <= sum_k w_k e^{-kx} + tail for every x, and for independent
+With nodes k and weights w of `quadrature.lobatto`, t(x) <= sum_k w_k e^{-kx} + tail for every x, and for independent
 parents <e^{-kx}> = e^{-kh} prod_u f_u(k), f_u = sum_s Q_u(s) e^{-k J_s}. The joint state in which no cause is on, where
 t is largest, is put right by a node of its own, k = infinity: e^{-kx} is 1 there (leak apart) and 0 elsewhere, and its
 weight makes the sum equal to t in that state. So the number of nodes depends on the weakest cause, not on the leak,
@@ -16,9 +16,9 @@ import numpy as np
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import SERIES
-from sbnet.kernels.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 from sbnet.kernels.terms.frequencies import unsigned
 from sbnet.kernels.thresholds import dt, rarity
+from sbnet.quadrature.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 
 
 def room(problem, factors):
