@@ -270,3 +270,22 @@ def test_the_choice_of_candidates_and_the_questions_take_one_solution(solved):
     evidence = dict.fromkeys(network.names[60:90], 1)
     assert len(sb.next_question(network, evidence, tries=2, solver=sb.solvers.Sampled())) == 2
     assert solved.count(evidence) == 1
+
+
+def test_questions_that_cost_more_have_to_tell_more():
+    effects = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
+    net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    plain = sb.next_question(net, {"fever": 1})
+    assert plain.names == ("sneezing", "aches")
+    ratio = plain.information[0] / plain.information[1]
+    for factor, first in ((0.99, "sneezing"), (1.01, "aches")):
+        found = sb.next_question(net, {"fever": 1}, cost={"sneezing": factor * ratio})
+        assert found.names[0] == first
+        assert sorted(found.information) == sorted(plain.information)
+    assert "cost" in repr(found)
+    assert "cost" not in repr(plain)
+    assert found.to_frame().loc["sneezing", "cost"] == pytest.approx(1.01 * ratio)
+    one = sb.next_question(net, {"fever": 1}, cost={"sneezing": 1.01 * ratio}, tries=1)
+    assert len(one) == 1
+    with pytest.raises(ParameterError, match="cost\\['aches'\\] is 0"):
+        sb.next_question(net, {"fever": 1}, cost={"aches": 0})

@@ -381,6 +381,7 @@ NOT_CALLED = {
     **dict.fromkeys(("ExactPosterior.copy", "ExactPosteriors.copy"), "an array: its order is NumPy's"),
     **dict.fromkeys(("Solution.ruled_out", "Sampled.solve"), PROTOCOL),
     "Sampled": "it takes no argument",
+    "Questions.rows": "what the command prints, so many as it says",
     "explore.serve": "listens until it is stopped",
 }
 MODULES = (

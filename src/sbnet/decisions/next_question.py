@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -86,6 +86,8 @@ class Questions(Batch[NextQuestion]):
         From 1.
     first : tuple of str
         The first state of those with more than two; empty for others.
+    cost : ndarray
+        What each costs: questions are ranked by information over cost.
 
     Examples
     --------
@@ -105,8 +107,9 @@ class Questions(Batch[NextQuestion]):
     exact: bool
     rank: IndexArray
     first: tuple[str, ...]
+    cost: FloatArray
 
-    _columns = ("names", "information", "probability", "rank", "first")
+    _columns = ("names", "information", "probability", "rank", "first", "cost")
 
     def _one(self, r: int) -> NextQuestion:
         number = float(self.information[r]), float(self.probability[r])
@@ -115,7 +118,12 @@ class Questions(Batch[NextQuestion]):
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each question: rank, information, and the probability of a yes."""
         columns = {"rank": self.rank, "information": self.information, "probability": self.probability}
-        return framed(columns, units=self.names)
+        return framed(columns | ({"cost": self.cost} if self._priced else {}), units=self.names)
+
+    @property
+    def _priced(self) -> bool:
+        """Do some cost more than others?"""
+        return bool((self.cost != 1.0).any())
 
     def _reading(self) -> Reading:
         who = ", ".join(map(short, self.about)) if len(self.about) <= 3 else f"{len(self.about):,} units"
@@ -127,10 +135,12 @@ class Questions(Batch[NextQuestion]):
         remarks = [f"information: {how}"]
         if self.considered > len(self):
             remarks.append(f"the best {len(self):,} of {self.considered:,} units were worked out")
-        titles = ("", "unit", "information", "P(yes)")
+        titles: tuple[str, ...] = ("", "unit", "information", "P(yes)")
+        if self._priced:
+            titles, rows = (*titles, "cost"), [(*row, f"{cost:g}") for row, cost in zip(rows, self.cost, strict=False)]
         return Reading(head, (titles, *rows, *printing.more(len(self) - len(rows))), remarks, cuts=(1,))
 
-    def rows(self, most: int) -> list[tuple[str, str, str, str]]:
+    def rows(self, most: int) -> list[tuple[str, ...]]:
         """The first of them in words: rank, name, information, and the probability of a yes, or of what it is not."""
         words = [f" not {in_line(first)}" if first else "" for first in self.first]
         p = printing.probability
@@ -146,6 +156,7 @@ def next_question(
     *,
     about: Iterable[str | int] | str | int | None = None,
     among: Iterable[str | int] | str | int | None = None,
+    cost: Mapping[str, float] | None = None,
     tries: int = 50,
     solver: Solver | None = None,
 ) -> Questions:
@@ -178,6 +189,9 @@ def next_question(
         The units that can be asked for; those that are observed are passed over. By default the unobserved units of the
         group "findings", or, if there is none, all that are not in `about`, nor in the group "hidden", whose units
         nobody can observe.
+    cost : mapping, optional
+        What it costs to ask for a unit, by name, above zero and in whatever it is counted in; those that are not named
+        cost 1. Questions are ranked by their information over their cost.
     tries : int
         How many candidates are worked out. If there are more, those are taken that say most about the units next to
         them if all hidden units were independent, with the means they have now.
@@ -209,11 +223,11 @@ def next_question(
         named = [network.index(unit) for unit in checks.units("among", among)]
     unknown = [i for i in dict.fromkeys(named) if network.names[i] not in present.findings]
     candidates = np.array(unknown, np.int64)
-    considered = len(candidates)
+    price, considered = _prices(network, cost), len(candidates)
     if considered > tries:
-        present, candidates = _promising(present, candidates, targets, tries)
+        present, candidates = _promising(present, candidates, targets, tries, price)
     told = _told(present, candidates, targets, solver)
-    order = np.lexsort((candidates, -told.information))
+    order = np.lexsort((candidates, -told.information / price[candidates]))
     return Questions(
         tuple(network.names[candidates[k]] for k in order),
         told.information[order],
@@ -224,7 +238,17 @@ def next_question(
         told.exact,
         np.arange(1, len(order) + 1),
         tuple(network.states[network.names[i]][0] if network.n_states[i] > 2 else "" for i in candidates[order]),
+        price[candidates[order]],
     )
+
+
+def _prices(network: Network, cost: Any) -> FloatArray:
+    """What each variable costs to ask for: one, unless it is said."""
+    prices = np.ones(network.n_units)
+    wanted = "give what it costs to ask for a unit, by name, such as {'x-ray': 50}"
+    for name, value in checks.mapping("cost", {} if cost is None else cost, wanted).items():
+        prices[network.index(name)] = checks.positive(f"cost[{name!r}]", value)
+    return prices
 
 
 class _Told(NamedTuple):
@@ -292,7 +316,9 @@ def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
     return _Told(float(entropy_of(mean).sum()), information, p, False)
 
 
-def _promising(present: Present, candidates: IndexArray, targets: IndexArray, tries: int) -> tuple[Present, IndexArray]:
+def _promising(
+    present: Present, candidates: IndexArray, targets: IndexArray, tries: int, price: FloatArray
+) -> tuple[Present, IndexArray]:
     """The candidates with most mutual information with their neighbours, above all with those that are asked about.
 
     The choice takes means of mean field theory, or of samples; those of mean field theory are kept for what follows.
@@ -308,7 +334,7 @@ def _promising(present: Present, candidates: IndexArray, targets: IndexArray, tr
     weight[targets] = 1.0
     n, parent, child = network.n_units, graph.parent, graph.child_of_edge
     score = np.bincount(child, information * weight[parent], n) + np.bincount(parent, information * weight[child], n)
-    best = np.argsort(-score[candidates], kind="stable")[:tries]
+    best = np.argsort(-score[candidates] / price[candidates], kind="stable")[:tries]
     return present, np.sort(candidates[best])
 
 
