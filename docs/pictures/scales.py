@@ -1,4 +1,4 @@
-"""Validation bounds against the scale of the prior, Gaussian and Laplace: pixels regressed on the pixels before them."""
+"""Validation bounds against the scale of the prior, Gaussian and Laplace; each pixel on those before it."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -106,5 +106,5 @@ ax.legend(title="log_term: final bound", frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# What remains between ``"exact"`` and the dashed line is the price of independence, which no choice of `log_term` can win
+# What remains between ``"exact"`` and the dashed line is the price of independence, which no `log_term` can win
 # back. ``"xi"`` is the paper's bound.
