@@ -289,3 +289,10 @@ def test_questions_that_cost_more_have_to_tell_more():
     assert len(one) == 1
     with pytest.raises(ParameterError, match="cost\\['aches'\\] is 0"):
         sb.next_question(net, {"fever": 1}, cost={"aches": 0})
+
+
+def test_contributions_in_odds_are_factors():
+    net = sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    found = sb.contributions(net, {"fever": 1}, about="flu")
+    before, after = 0.05, sb.exact_posterior(net, {"fever": 1})["flu"]
+    assert found.odds[0, 0] == pytest.approx(after / (1.0 - after) / (before / (1.0 - before)))

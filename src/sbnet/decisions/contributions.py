@@ -66,6 +66,12 @@ class Contributions(Readable):
     means: FloatArray
     exact: bool
 
+    @property
+    def odds(self) -> FloatArray:
+        """By which factor each finding multiplies the odds of each unit: e to the power of its nats."""
+        factor: FloatArray = np.exp(self.nats)
+        return factor
+
     def __len__(self) -> int:
         return len(self.about)
 
