@@ -6,6 +6,7 @@ import argparse
 import sys
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from . import (
     certificates,
@@ -27,13 +28,14 @@ from . import (
     states,
     structured,
     survey,
+    tables,
     tightness,
     training,
     upper,
 )
 from .report import Table, busy_note, say
 
-TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
+TABLES: dict[str, tuple[str, Callable[..., list[Table]]]] = {
     "compile": ("what the first calls after installation cost, and later ones", compile.table),
     "digits": ("digit networks: sbnet, C++, NumPy, PyTorch", digits.table),
     "log-terms": ("tightness against time of the four logarithm terms", log_terms.table),
@@ -55,6 +57,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[Table]]]] = {
     "classify": ("digits named, whole and with missing pixels; classes of few rows", classify.table),
     "survey": ("missing answers filled in right, beside scikit-learn's imputers", survey.table),
     "states": ("three states beside two, with as many weights", states.table),
+    "tables": ("ordinary tables, the CSV files of a FOLDER: label, missing cells, density", tables.table),
     "gibbs": ("how long Gibbs sampling needs to be as accurate", gibbs.table),
 }
 
@@ -70,15 +73,17 @@ def main() -> int:
     parser.add_argument("names", nargs="*", metavar="name", help="tables to print; all by default")
     parser.add_argument("--markdown", action="store_true", help="print GitHub tables")
     arguments = parser.parse_args()
-    unknown = [name for name in arguments.names if name not in TABLES]
+    folders = [name for name in arguments.names if name not in TABLES and Path(name).is_dir()]
+    names = [name for name in arguments.names if name not in folders]
+    unknown = [name for name in names if name not in TABLES]
     if unknown:
         parser.error(f"there is no table {unknown[0]!r}; choose from {', '.join(TABLES)}")
     start = time.perf_counter()
-    for name in arguments.names or TABLES:
+    for name in names or [name for name in TABLES if name != "tables"]:
         say(f"{name}: {TABLES[name][0]}")
-        tables = TABLES[name][1]()
+        found = TABLES[name][1](*folders) if name == "tables" else TABLES[name][1]()
         remark = busy_note()
-        for table in [t._replace(notes=(*t.notes, *remark)) for t in tables]:
+        for table in [t._replace(notes=(*t.notes, *remark)) for t in found]:
             if arguments.markdown:
                 print(table.markdown(), flush=True)
             else:

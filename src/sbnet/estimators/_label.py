@@ -15,6 +15,9 @@ from sbnet.model.network import Network
 from sbnet.model.states import MOST_STATES
 from sbnet.tables.schema import Schema
 
+_COMPLETIONS = 128
+"""Completions of a row with missing cells."""
+
 
 def name_of(y: Any, taken: tuple[str, ...]) -> str:
     """The name of the label: that of a series, or "label"; another one if a column is called so."""
@@ -59,7 +62,7 @@ def probabilities(
     """Of the classes, rows by classes: what is missing is marginalised."""
     states = place(network, np.column_stack([cells, np.full(len(cells), HIDDEN)]), (*columns, name))
     v = network.index(name)
-    found = complete(network, states, asked=np.array([v])).probabilities(v, len(order))
+    found = complete(network, states, asked=np.array([v]), most=_COMPLETIONS).probabilities(v, len(order))
     p = np.empty_like(found)
     p[:, order] = found
     return p

@@ -1,4 +1,4 @@
-"""A classifier for binary tables with missing values: one network for each class."""
+"""A classifier for tables with missing values: a label in one network, or a network for each class."""
 
 from __future__ import annotations
 
@@ -40,10 +40,16 @@ _PARTICLES = 128
 
 
 class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
-    """A sigmoid belief network for each class, and Bayes' rule, as in section 4 of the paper.
+    """The class of each row of a table, with missing values marginalised.
 
-    A row belongs to the class whose network gives it the highest bound plus logarithm of the class's prior. Cells may
-    be missing (NaN), in learning and in use; a row without any observed cell has the priors as its probabilities.
+    Of an ordinary table the label becomes the last variable of one network of all columns, :class:`SBNDensity` says
+    which: its regression on the columns has products of features where held-out rows gain by them, and a cell that is
+    missing is summed over by the rest of the network. Nothing has to be set.
+
+    For arrays of zeros and ones, and where `density`, `hidden` or `tune` is given and all columns have two states,
+    there is a sigmoid belief network for each class, and Bayes' rule, as in section 4 of the paper. A row
+    belongs to the class whose network gives it the highest bound plus logarithm of the class's prior. Cells may be
+    missing (NaN), in learning and in use; a row without any observed cell has the priors as its probabilities.
 
     Networks of classes are overconfident, for each is wrong in its own way, and probabilities come from
     bounds, not from likelihoods. So they are taken at a temperature: p_k in proportion to prior_k P_k^(1/temperature),
@@ -60,6 +66,10 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     n_jobs : int or None
         Processes that learn networks at the same time, and threads for scoring. None leaves it to `density`; None
         there too learns one network after the other. Results do not depend on it.
+    columns : mapping or None
+        How to read some columns; see :class:`SBNDensity`.
+    class_weight : None, "balanced" or mapping
+        Weights of the classes in learning, as in scikit-learn; they multiply those of rows.
     class_prior : array-like of shape (n_classes,) or None
         Probabilities of the classes, in the order of `classes_`; None for their share of the training rows.
     tune : None or "discriminative"
@@ -85,8 +95,12 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     ----------
     classes_ : ndarray
         The classes, sorted.
+    schema_ : Schema
+        How each column was read: print it.
+    network_, label_, report_
+        Of one network: the network, the name of the label in it, and what was chosen; print the last.
     networks_ : list of Network
-        One for each class.
+        That one, or one for each class.
     mixtures_ : list of tuple of Network
         All networks of each class, of which `networks_` has the first. What counts for a class is the mean of their
         bounds: itself a bound, of the logarithm of their mean likelihood.

@@ -1,4 +1,4 @@
-"""A density estimator for binary tables with missing values."""
+"""A density estimator for tables with missing values."""
 
 from __future__ import annotations
 
@@ -26,7 +26,13 @@ from sbnet.model.mixtures import NetworkMixture
 
 @transforms_by_partition
 class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[misc]
-    """The distribution of the rows of a binary table, as a sigmoid belief network.
+    """The distribution of the rows of a table, as a belief network.
+
+    Any table is taken: `schema_` says how each column was read. Where some have more than two states each becomes a
+    variable of one network, regressed on those before it (sequential logits, an elastic net whose strength is chosen
+    for each on held-out rows); scores are then likelihoods, over intervals of numbers, exact where the missing cells of
+    a row have at most 256 joint states and estimates beyond. The settings of hidden layers below are for tables in
+    which all columns have two states: a sigmoid belief network.
 
     The columns are the bottom layer; hidden layers above explain their correlations. Cells may be missing (NaN), in
     learning and in use, and are left out rather than imputed. Learning goes through :func:`sbnet.fit`, from small

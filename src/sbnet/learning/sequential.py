@@ -38,6 +38,8 @@ COSTS = (
     Cost(0.1, 1.0), Cost(0.1, 0.3), Cost(0.05, 0.1),
 )  # fmt: skip
 """Penalties that are tried, from strong to weak."""
+FOLDS = tuple(range(5))
+"""Parts of a table that are held out in turn."""
 LEAST_GAIN = 5e-4
 """Nats a row that products must gain."""
 _FEWEST, _SCORE = 5, 1.0
@@ -60,7 +62,7 @@ class Table:
     weight : ndarray
         Of rows.
     fold : ndarray of int
-        The part of the table that a row is held out with.
+        The part of the table that a row is held out with; -1 if it is not among those that penalties are chosen on.
     """
 
     parents: States
@@ -69,6 +71,13 @@ class Table:
     ordered: BoolArray
     weight: FloatArray
     fold: IndexArray
+
+    def in_folds(self) -> Table:
+        """The rows that penalties are chosen on."""
+        rows = self.fold >= 0
+        return replace(
+            self, parents=self.parents[rows], cells=self.cells[rows], weight=self.weight[rows], fold=self.fold[rows]
+        )
 
 
 def ones_of(is_one: BoolArray) -> Ones:
@@ -128,6 +137,11 @@ class Design:
         kept = seen[kept]
         x = features.read(table.parents[kept], features.before(v))
         return cls(x, table.cells[kept, v], weight, table.fold[kept])
+
+    def in_folds(self) -> Design:
+        """The rows that are in a fold: those that penalties are chosen on."""
+        rows = self.fold >= 0
+        return self if rows.all() else Design(self.x[:, rows], self.own[rows], self.weight[rows], self.fold[rows])
 
     def with_products(self, products: Products) -> Design:
         """With products of features after them."""
@@ -210,24 +224,29 @@ class Regression:
 
 
 def regress_variable(
-    table: Table, features: Features, v: int, costs: Sequence[Cost] = COSTS, *, products: int = 0
+    table: Table,
+    features: Features,
+    v: int,
+    costs: Sequence[Cost] = COSTS,
+    *,
+    folds: Sequence[int] = FOLDS,
+    products: int = 0,
 ) -> Regression:
-    """A variable on those before it, under the penalty that is best for held-out rows, then from all of them.
+    """A variable on those before it, under the penalty that is best for held-out folds, then from all rows.
 
     Up to so many products of features are taken, those with the largest scores given the rest, if the validation
     log-likelihood improves.
     """
     design, levels = Design.of(table, features, v), range(1, int(table.n_states[v]))
-    if not len(design.x):
-        costs = costs[:1]
-    variable = features.variable[: len(design.x)]
-    total = max(float(design.weight[design.fold >= 0].sum()), 1e-300)
-    losses = np.sum([_held_out(design.at(level), costs) for level in levels], axis=0) / total
+    costs = costs if len(design.x) else costs[:1]
+    variable, some = features.variable[: len(design.x)], design.in_folds()
+    total = max(float(some.weight[np.isin(some.fold, folds)].sum()), 1e-300)
+    losses = np.sum([_held_out(some.at(level), costs, folds) for level in levels], axis=0) / total
     cost, loss, chosen = costs[int(losses.argmin())], float(losses.min()), NO_PRODUCTS
     if products and len(design.x):
-        losses = _held_out_with_products(design, levels, variable, costs, cost, products) / total
+        losses = _held_out_with_products(some, levels, variable, costs, cost, products, folds) / total
         if losses.min() < loss - LEAST_GAIN:
-            chosen, loss = screened(design, levels, variable, cost, products), float(losses.min())
+            chosen, loss = screened(some, levels, variable, cost, products), float(losses.min())
             cost, design = costs[int(losses.argmin())], design.with_products(chosen)
     b = [_solved(design.at(level), costs, cost) for level in levels]
     return Regression(np.array(b), chosen, cost, -loss)
@@ -244,11 +263,13 @@ def _solved(level: _Level, costs: Sequence[Cost], cost: Cost) -> FloatArray:
     return one.solve(cost).coefficients
 
 
-def _held_out(level: _Level, costs: Sequence[Cost], folds: Sequence[int] | None = None) -> FloatArray:
+def _held_out(level: _Level, costs: Sequence[Cost], folds: Sequence[int]) -> FloatArray:
     """The loss of rows held out, fold by fold, under each penalty."""
     (ones, y, weight, fold), losses = level, np.zeros(len(costs))
-    for number in np.unique(fold[fold >= 0]).tolist() if folds is None else folds:
+    for number in folds:
         out = fold == number
+        if not out.any():
+            continue
         one = Threshold(ones, y, np.where(out, 0.0, weight), NEARLY)
         for k, cost in enumerate(costs):
             z = one.solve(cost).rows.z[out]
@@ -257,11 +278,17 @@ def _held_out(level: _Level, costs: Sequence[Cost], folds: Sequence[int] | None 
 
 
 def _held_out_with_products(
-    design: Design, levels: range, variable: IndexArray, costs: Sequence[Cost], before: Cost, most: int
+    design: Design,
+    levels: range,
+    variable: IndexArray,
+    costs: Sequence[Cost],
+    before: Cost,
+    most: int,
+    folds: Sequence[int],
 ) -> FloatArray:
     """The same, with products that the other folds choose."""
     losses = np.zeros(len(costs))
-    for fold in np.unique(design.fold[design.fold >= 0]).tolist():
+    for fold in folds:
         rest = replace(design, weight=np.where(design.fold == fold, 0.0, design.weight))
         more = design.with_products(screened(rest, levels, variable, before, most))
         losses += np.sum([_held_out(more.at(level), costs, [fold]) for level in levels], axis=0)

@@ -8,27 +8,27 @@ held-out rows.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.solvers.row_completions import complete
-from sbnet.learning.sequential import COSTS, Cost, Features, Regression, Table, network_of, regress_variable
+from sbnet.learning.sequential import COSTS, FOLDS, Cost, Features, Regression, Table, network_of, regress_variable
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Threads, map_blocks
 
 PRODUCTS = 300
 """Products of features that may be tried for a variable that has them."""
-_FOLDS, _CHOOSING = 5, 10_000
-"""Parts of a table that are held out in turn; rows that penalties are chosen on, at most."""
+_CHOOSING = 4_000
+"""Rows that penalties are chosen on, at most."""
 _ROUNDS, _DRAWS, _COMPLETIONS = 3, 3, 16
 """Networks from which missing cells are drawn; draws of a row that the last one learns from; completions of a row."""
 _FIRST = (Cost(1.0),)
 """The penalty until one is chosen."""
-_BESIDE = (Cost(8.0), Cost(4.0), Cost(2.0), Cost(1.0), Cost(0.5, 0.5), Cost(0.25))
+_BESIDE = (Cost(8.0), Cost(3.0), Cost(1.0), Cost(0.25))
 """Penalties that are tried, on one fold, for variables beside a label: they count only where cells are missing."""
 _BLOCKS = 8
 
@@ -115,17 +115,17 @@ def learn_states(
 ) -> tuple[Network, StatesReport]:
     """The network of a table, and what was chosen for it."""
     rows = rows.moved(rows.order())
-    fold = rng.permutation(len(rows.cells)) % _FOLDS
-    if len(rows.cells) > 2 * _CHOOSING:
-        fold = np.where(rng.permutation(len(rows.cells)) < _CHOOSING, fold, -1)
+    fold = rng.permutation(len(rows.cells))
+    fold = np.where(fold < _CHOOSING, fold % len(FOLDS), -1)
     missing = (rows.cells == HIDDEN).any()
-    parents, network, seen = rows.cells, _independent(rows), rows.cells
+    network, seen = _independent(rows), rows.cells
     if rows.label is not None:  # what is missing is drawn as it will be where the label is asked for
         seen = rows.cells.copy()
         seen[:, rows.label] = HIDDEN
+    some = np.flatnonzero(fold >= 0)
     for _ in range(_ROUNDS - 1 if missing else 0):
-        parents = _drawn(network, seen, rng)
-        network, _ = _solved(rows, parents, np.full(len(fold), -1), np.arange(len(fold)), _FIRST, threads, 0)
+        parents = _drawn(network, seen[some], rng)
+        network, _ = _solved(rows, parents, np.full(len(fold), -1), some, _FIRST, threads, 0)
     if not missing:
         return _solved(rows, rows.cells, fold, np.arange(len(fold)), COSTS, threads, products)
     holes = np.flatnonzero((rows.cells == HIDDEN).any(axis=1))
@@ -140,7 +140,7 @@ def _solved(
     products: int,
 ) -> tuple[Network, StatesReport]:  # fmt: skip
     """Each variable regressed on those before it; `parents` are complete rows, and `row` says which they complete."""
-    times = np.bincount(row, minlength=len(rows.cells))
+    times = np.maximum(np.bincount(row, minlength=len(rows.cells)), 1)
     table = Table(parents, rows.cells[row], rows.n_states, rows.ordered, (rows.weight / times)[row], fold[row])
     features = Features.of(table.n_states, table.ordered)
     blocks = [range(first, len(rows.names), _BLOCKS) for first in range(min(_BLOCKS, len(rows.names)))]
@@ -157,11 +157,11 @@ def _regress(
 ) -> list[Regression]:
     if label is None or len(costs) == 1:
         return [regress_variable(table, features, v, costs) for v in variables]
-    once = replace(table, fold=np.where(table.fold == 0, 0, -1))
+    some = table.in_folds()
     return [
         regress_variable(table, features, v, costs, products=products)
         if v == label
-        else regress_variable(once, features, v, _BESIDE)
+        else regress_variable(some, features, v, _BESIDE, folds=FOLDS[:1])
         for v in variables
     ]
 
