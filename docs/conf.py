@@ -1,6 +1,5 @@
 """Sphinx configuration. Every example on the pages is run during the build, and must print what it says."""
 
-import doctest
 import importlib.util
 import inspect
 import os
@@ -138,15 +137,11 @@ def public_names(module) -> list[str]:
 
 
 def run_examples() -> None:
-    """Run the examples on the hand-written pages in a folder of their own; stop if one prints something else."""
-    for page in sorted(HERE.rglob("*.md")):
-        if {"_build", "notes"} & set(page.parts):
-            continue
-        text = "\n".join("" if line.startswith("```") else line for line in page.read_text().splitlines())
-        test = doctest.DocTestParser().get_doctest(text, {}, page.name, str(page), 0)
-        with tempfile.TemporaryDirectory() as folder, chdir(folder):
-            if doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed:
-                raise RuntimeError(f"{page.name} shows output that its code does not print")
+    """Run the examples on the hand-written pages; stop if one prints something else."""
+    import examples_of_pages
+
+    for said in examples_of_pages.all_wrong():
+        raise RuntimeError(said)
 
 
 def write_lab() -> None:
