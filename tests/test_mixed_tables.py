@@ -98,6 +98,14 @@ def test_parts_add_up(density: SBNDensity) -> None:
     assert parts.score(frame) == pytest.approx(density.score(frame), abs=0.1)
 
 
+def test_long_streams_are_learned_from_a_sample() -> None:
+    density = SBNDensity(random_state=0, columns={"age": "ignore"}).fit(
+        lambda: (passengers(11_000, k) for k in range(2))
+    )
+    assert density.n_samples_seen_ == 20_000
+    assert np.isfinite(density.score(passengers(20)))
+
+
 def test_copies_and_pickles_are_the_same(density: SBNDensity) -> None:
     frame = passengers(30, seed=3)
     again = pickle.loads(pickle.dumps(density))

@@ -52,7 +52,7 @@ def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.ran
     source = _Blocks(X, sample_weight, settings) if is_stream(X) else _Partitions(X, sample_weight, settings)
     rows = estimator._read_rows(source.sample, source.weights)
     generator, weight = estimator._fit_rows(rows)
-    if source.is_all:
+    if source.is_all or not estimator._is_binary():  # variables with states are learned from the sample alone
         return generator, weight
     result = _go_on(estimator, estimator.network_, source, rows, generator)
     estimator.network_, estimator.networks_ = result.network, (result.network,)
@@ -72,7 +72,7 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     target = np.asarray(y)  # a number or a word for each row
     seen = target[source.chosen]
     classifier.fit(source.sample, seen, source.weights)
-    if source.is_all:
+    if source.is_all or classifier._one:  # a network of all columns is learned from the sample alone
         return classifier
     unseen = set(np.unique(target)) - set(classifier.classes_)
     if unseen:
