@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
-import numpy as np
-
-from sbnet.cli.stored import coding_of, stored_columns
+from sbnet.cli.columns import column_of
 from sbnet.errors import EvidenceError, hint, shortened, unknown_unit
 from sbnet.model.names import normal
 from sbnet.model.network import Network
-from sbnet.model.states import find, shown
+from sbnet.model.states import shown
 from sbnet.questions.evidence import as_evidence
-from sbnet.tables import codings, frames
+from sbnet.tables import frames
+from sbnet.tables.kinds import YES_NO, Column
 from sbnet.tables.several import is_variable, several
-
-if TYPE_CHECKING:
-    from sbnet.estimators.codings import ColumnCoding
+from sbnet.tables.stored import schema_of
 
 _UNKNOWN = frozenset({"unknown", "unobserved", "missing", "na", "?", ""})
 
@@ -87,17 +83,16 @@ def findings_apart(network: Network, about: Sequence[str] | None, evidence: list
 
 
 class _Vocabulary:
-    """What can be named in evidence: units; columns; variables whose units are called after their states.
-
-    `known` has the units of each name.
+    """What can be named in evidence: variables, in the words of the table that a model was learned from, if it was;
+    variables whose units are called after their states. `known` has the units of each name.
     """
 
     def __init__(self, network: Network) -> None:
-        self._network, self._columns = network, stored_columns(network)
+        self._network, schema = network, schema_of(network)
+        self._columns = {} if schema is None else {column.name: column for column in schema.variables}
         self._variables = {name: units for name, units in several(network).items() if is_variable(network, name)}
-        columns = {name: column.units for name, column in self._columns.items()}
         variables = {name: tuple(network.names[i] for i in v.values()) for name, v in self._variables.items()}
-        self.known: dict[str, tuple[str, ...]] = columns | variables | {name: (name,) for name in network.names}
+        self.known: dict[str, tuple[str, ...]] = variables | {name: (name,) for name in network.names}
 
     def meant(self, name: str) -> str | None:
         """The name that is meant: to the letter, else in normal form, else in any case where that is one name."""
@@ -109,9 +104,7 @@ class _Vocabulary:
         return alike[0] if len(alike) == 1 else None
 
     def kind(self, name: str) -> str:
-        if name in self._network._index:
-            return "unit"
-        return "column" if name in self._columns else "variable"
+        return "unit" if name in self._network._index else "variable"
 
     def parted(self, item: str) -> tuple[str, str]:
         """Name and state: both may hold the sign that parts them; the longest name goes first."""
@@ -128,81 +121,28 @@ class _Vocabulary:
 
     def states(self, name: str, state: str) -> dict[str, Any]:
         """What the units of a name are in a state."""
-        kind = self.kind(name)
-        if kind == "unit":
-            return {name: _state(self._network, name, state)}
-        if kind == "column":
-            column = self._columns[name]
-            words, value = words_of(column), _value(column, state)
-            codes = column.codes
-        else:
-            words = list(self._variables[name])
-            value, codes = _spelled(state, words), np.eye(len(words), dtype=np.int8)
-        if value is None:
-            shown = ", ".join(words[:8]) + (f", … {len(words) - 8} more" if len(words) > 8 else "")
-            shown = f"a number ({shown})" if words[0].startswith("up to ") else shown
-            raise EvidenceError(shortened(f"{kind} {name!r} is given as {state!r}; say {shown} or unknown"))
-        return dict(zip(self.known[name], codes[value].tolist(), strict=True))
+        if name in self._network._index:
+            i = self._network.index(name)
+            column = self._columns.get(name) or column_of(self._network, i)
+            return {name: as_evidence(self._network, i, _number(column, state))}
+        words = list(self._variables[name])
+        near = [k for k, word in enumerate(words) if normal(word).casefold() == normal(state).casefold()]
+        if len(near) != 1:
+            more = ", ".join(words[:8]) + (f", … {len(words) - 8} more" if len(words) > 8 else "")
+            raise EvidenceError(shortened(f"variable {name!r} is given as {state!r}; say {more} or unknown"))
+        return {unit: int(k == near[0]) for k, unit in enumerate(self.known[name])}
 
 
-def _value(column: ColumnCoding, state: str) -> int | None:
-    """The number of one of its values; of a column of numbers, of the interval that holds a number."""
-    number = frames.as_number(state)
-    k = int(column.reader.index(np.array([state if number is None else number], dtype=object))[0])
-    if k >= 0:
-        return k
-    if not (values := getattr(column.reader, "values", ())):
-        return None
-    found = _spelled(state, [str(value) for value in values])
-    bits = [codings.bit(value) for value in values]
-    if found is None and sorted(bits, key=str) == [0, 1] and codings.bit(state) is not None:
-        return bits.index(codings.bit(state))
-    if found is None and len(values) == 2 and values[0] == codings.NOT_CHOSEN:
-        return codings.bit(state)
-    return found
-
-
-def words_of(column: ColumnCoding) -> list[str]:
-    """The values of a column in words; of numbers, intervals."""
-    values = getattr(column.reader, "values", None)
-    if values is not None:
-        return [codings.show(value) if isinstance(value, float) else str(value) for value in values]
-    ends = [codings.show(float(cut)) for cut in column.reader.cuts]  # type: ignore[attr-defined]
-    inner = [f"{low} to {high}" for low, high in pairwise(ends)]
-    return [f"up to {ends[0]}", *inner, f"above {ends[-1]}"]
-
-
-def _spelled(state: str, words: Sequence[str]) -> int | None:
-    """The number of a word, to the letter or in any case, where that is one word."""
-    if state in words:
-        return words.index(state)
-    near = [k for k, word in enumerate(words) if normal(word).casefold() == normal(state).casefold()]
-    return near[0] if len(near) == 1 else None
-
-
-def _state(network: Network, name: str, state: str) -> Any:
-    """What evidence says of a unit: 0 or 1, or the name of a state where there are more, or where they are numbers."""
-    states = network.states[name]
-    if len(states) == 2:
-        return as_evidence(network, network.index(name), _bit(network, name, state))
-    found = find(states, state)
-    if found is None:
+def _number(column: Column, state: str) -> int:
+    """The number of the state that a word names; of a column of numbers, of the interval that a number is in."""
+    found, new = column.read(frames.column(column.name, [state]))
+    if not new[0] and found[0] >= 0:
+        return int(found[0])
+    given, states = f"unit {column.name!r} is given as {state!r}", column.states
+    if column.cuts:
+        raise EvidenceError(shortened(f"{given}; say a number ({shown(states)}) or unknown"))
+    if len(states) > 2:
         near = hint(state, states, f"say {shown(states, 'or')}, or unknown", 0.6)
-        raise EvidenceError(f"unit {name!r} is given as {state!r}; its states are {shown(states)}{near}")
-    return states[found]
-
-
-def _bit(network: Network, name: str, state: str) -> int:
-    stated = coding_of(network, name)
-    if stated is not None:
-        bit = _spelled(state, (stated.zero, stated.one))
-        if bit is not None:
-            return bit
-    number = frames.as_number(state) is not None
-    said = codings.bit(state) if stated is None or number else codings.meaning(state, stated)
-    if said is None:
-        own = () if stated is None else (stated.one, stated.zero)
-        plain = ("yes", "no") if stated is None or codings.meaning("yes", stated) is not None else ("1", "0")
-        words = ", ".join(dict.fromkeys((*own, *plain)))
-        raise EvidenceError(f"unit {name!r} is given as {state!r}; say {words} or unknown")
-    return said
+        raise EvidenceError(f"{given}; its states are {shown(states)}{near}")
+    plain = ("yes", "no") if column.kind == YES_NO else ("1", "0")
+    raise EvidenceError(f"{given}; say {', '.join(dict.fromkeys((*states[::-1], *plain)))} or unknown")

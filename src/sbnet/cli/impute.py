@@ -10,14 +10,18 @@ from typing import Any
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, States
+from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.cli import commands, rows
 from sbnet.cli.columns import TableColumn
 from sbnet.cli.models import read_model
 from sbnet.cli.writing import open_writer
 from sbnet.errors import ParameterError, TableError
-from sbnet.tables import codings, frames, reading
+from sbnet.inference.solvers.filling import fill
+from sbnet.inference.solvers.places import BINARY, Place
+from sbnet.model.network import Network
+from sbnet.tables import frames, reading
 from sbnet.tables.reading import Block, Source
+from sbnet.tables.words import bit
 
 EXAMPLES = """
   sbnet impute survey.sbn survey.csv -o whole.csv
@@ -35,14 +39,16 @@ def options(one: argparse.ArgumentParser) -> None:
 def run(chosen: argparse.Namespace) -> int:
     network = read_model(chosen)
     with rows.opened_for(network, chosen) as table:
-        if chosen.means and table.many_valued:
+        if chosen.means and any(len(column.column.states) > 2 for column in table.columns):
             raise ParameterError("--means is for two-valued columns; the model has columns of more values")
         source, schema = table.source, _schema(table, chosen.means)
         with open_writer(chosen.out, source.names, source.delimiter, schema=schema, as_json=chosen.json) as writer:
+            if table.head.second is not None:
+                writer.put([[cell] for cell in table.head.second])
             for block, states in table.blocks():
                 filled = _filled(table, block, states, chosen.means)
                 for column in table.columns if chosen.json else ():
-                    if all(frames.as_number(label) is not None for label in column.labels):
+                    if all(frames.as_number(str(column.cell(s))) is not None for s in range(len(column.column.states))):
                         filled[column.position] = [_for_json(cell, source) for cell in filled[column.position]]
                 writer.put(filled)
     return 0
@@ -69,21 +75,39 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
             if kind is not str:
                 cells = filled[column.position]
                 filled[column.position] = [cell if cell is None else float(cell) for cell in cells]
-    missing = np.column_stack([(states[:, column.units] == HIDDEN).any(axis=1) for column in columns])
+    missing = states[:, [column.unit for column in columns]] == HIDDEN
     some = np.flatnonzero(missing.any(axis=1))
     if not len(some):
         return filled
+    whole, probabilities = _completed(table.network, states[some], columns)
+    for k, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
+        own = np.flatnonzero(missing[some, k])
+        if means:
+            values = [f"{p:.6g}" for p in probabilities[k][own, 1].tolist()]
+            new = [_as_cell(value, str if kind is str else float, column.name) for value in values]
+        elif column.column.has_intervals:
+            new = column.column.nearest(probabilities[k][own])
+        else:
+            new = [_as_cell(column.cell(s), kind, column.name) for s in whole[own, column.unit].tolist()]
+        for r, value in zip(some[own].tolist(), new, strict=True):
+            filled[column.position][r] = value
+    return filled
+
+
+def _completed(network: Network, states: States, columns: Sequence[TableColumn]) -> tuple[States, list[FloatArray]]:
+    """Rows without missing values, and the probabilities of the states of each column; as estimators do."""
+    if not network.is_binary:
+        found = fill(network, states)
+        return found.states, [found.probabilities[column.unit] for column in columns]
     from sbnet.estimators import SBNImputer
 
-    found = SBNImputer.from_networks(table.network).cell_probabilities(states[some], columns)
-    for k, (column, kind, probabilities) in enumerate(zip(columns, kinds, found, strict=True)):
-        for r in np.flatnonzero(missing[some, k]).tolist():
-            if means:
-                value = _as_cell(f"{probabilities[r, 1]:.6g}", str if kind is str else float, column.name)
-            else:
-                value = _as_cell(column.labels[int(probabilities[r].argmax())], kind, column.name)
-            filled[column.position][int(some[r])] = value
-    return filled
+    places = [Place(column.name, np.array([column.unit]), BINARY, column.column.states) for column in columns]
+    each = SBNImputer.from_networks(network).cell_probabilities(states, places)
+    whole = states.copy()
+    for column, probability in zip(columns, each, strict=True):
+        own = states[:, column.unit] == HIDDEN
+        whole[own, column.unit] = probability[own].argmax(axis=1)
+    return whole, each
 
 
 # --- cells in the types of their columns ------------------------------------------------------------------------------
@@ -104,7 +128,7 @@ def _as_cell(word: Any, kind: type, column: str) -> Any:
     if kind is str or not isinstance(word, str):
         return word
     number = frames.as_number(word)
-    number = codings.bit(word) if number is None else number
+    number = bit(word) if number is None else number
     if number is None:
         raise TableError(f"column {column!r} holds numbers, and {word!r}, which is to be filled in, is none")
     return round(number) if kind is int else kind(number)

@@ -14,6 +14,7 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.cli import commands
 from sbnet.cli.evidence import findings, findings_apart, listed_units, together
+from sbnet.cli.infer_columns import ColumnAnswers
 from sbnet.cli.models import read_model
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.decisions import Contributions, contributions, single_cause
@@ -27,6 +28,7 @@ from sbnet.model.network import Network
 from sbnet.questions import printing
 from sbnet.questions.by_state import by_state, probabilities, state_value
 from sbnet.questions.printing import Cell, Reading
+from sbnet.tables.stored import schema_of
 
 EXAMPLES = """
   sbnet infer clinic.toml fever=yes cough=no --top 10
@@ -87,6 +89,12 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     if chosen.single:
         return _written(_single(network, evidence, about, chosen), chosen)
     units = _units(network, evidence, about)
+    schema = schema_of(network)
+    if schema is not None and not network.is_binary and not (chosen.mean_field or chosen.certain):
+        if chosen.about is None:  # all columns, in the order of the table
+            units = np.array([network.index(name) for name in schema.names if name not in evidence], np.int64)
+        answers = ColumnAnswers.ask(network, evidence, units)
+        return _written(answers.as_json() if chosen.json else answers.reading(chosen.top or len(units)), chosen)
 
     def ask(solver: Solver | None) -> Posterior:
         return infer(network, evidence, solver=solver)

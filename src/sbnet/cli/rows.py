@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,87 +15,102 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.cli.columns import TableColumn, TableHead, match
-from sbnet.cli.stored import reading_options
-from sbnet.errors import ParameterError
+from sbnet.errors import CodingWarning, ParameterError, enumerated
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
-from sbnet.inference.solvers.completions import complete
-from sbnet.inference.solvers.enumeration import Sums
+from sbnet.inference.solvers.enumeration import Sampled, Sums
+from sbnet.inference.solvers.row_completions import complete, log_probabilities
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
-from sbnet.solvers import Sampled
 from sbnet.tables import frames
 from sbnet.tables.reading import Block, Hints, Source, open_table
+from sbnet.tables.stored import ids_of, schema_of
+
+COMPLETIONS = 1024
+"""Ways to complete a row that are gone through before they are drawn."""
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table that is being read for a network: the columns that are units, and the `ids` that name its rows."""
+    """A table that is being read for a network: the columns that are variables, and the `ids` that name its rows."""
 
     network: Network
-    source: Source
+    head: TableHead
     columns: tuple[TableColumn, ...]
     ids: tuple[str, ...]
     quiet: bool
 
+    @property
+    def source(self) -> Source:
+        """Where its rows come from."""
+        return self.head.source
+
     def blocks(self) -> Iterator[tuple[Block, States]]:
-        """Some rows at a time, as they were read, and as states of the units."""
+        """Some rows at a time, as they were read, and as states of the variables."""
         with Progress(self.quiet) as progress:
             for block in self.source.blocks:
                 states = np.full((len(block), self.network.n_units), HIDDEN, dtype=np.int8)
                 for column in self.columns:
-                    index = column.read(block, self.source)
-                    found = column.codes[index]
-                    found[index < 0] = HIDDEN
-                    states[:, column.units] = found
+                    states[:, column.unit] = column.read(block, self.source)
                 yield block, states
                 progress.more(len(block))
-
-    @property
-    def many_valued(self) -> bool:
-        """Has a column more than one unit, so that not all states of its units are possible?"""
-        return any(len(column.codes) > 2 for column in self.columns)
+        strange = [f"{c.name} ({enumerated(c.lexicon.strange, 60)})" for c in self.columns if c.lexicon.strange]
+        if strange:
+            text = f"values that were not there in fitting count as missing: {', '.join(strange[:5])}"
+            warnings.warn(text + ", …" * (len(strange) > 5), CodingWarning, stacklevel=2)
 
     def bounds(self, states: States) -> FloatArray:
-        """A bound for each row; missing cells of more than two values are taken at each of them, as estimators do."""
-        whole = complete(self.network, states, self.columns)
-        return whole.sum(warn_of_impossible(infer_many(self.network, whole.states, progress=False)).bound)
+        """ln P of each row, or a bound on it."""
+        if not self.network.is_binary:
+            return log_probabilities(self.network, states, most=COMPLETIONS)
+        return warn_of_impossible(infer_many(self.network, states, progress=False)).bound
 
     def names(self, block: Block) -> list[Any]:
-        return [block.columns[self.source.names.index(name)] for name in self.ids]
+        """The cells that name rows."""
+        return [block.columns[self.head.names.index(name)] for name in self.ids]
 
 
 def hints(chosen: argparse.Namespace, network: Network | None = None) -> Hints:
     """How to read text, by the options of a command, and names that its columns may have."""
-    return Hints(() if network is None else network.names, chosen.separator, chosen.encoding)
+    lenient = network is None or schema_of(network) is not None
+    return Hints(() if network is None else network.names, chosen.separator, chosen.encoding, lenient)
 
 
 @contextmanager
 def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
-    """The table that a command names, matched to the units of a network, for as long as it is needed.
+    """The table that a command names, matched to the variables of a network, for as long as it is needed.
 
     What was said of missing cells and of columns in learning need not be said again.
     """
-    learned = reading_options(network)
-    gone = (*frames.missing_values([*learned.missing, *chosen.missing]), -1.0)
+    schema = schema_of(network)
+    learned = () if schema is None else schema.missing_values
+    gone = (*frames.missing_values([*learned, *chosen.missing]), *(() if schema is not None else (-1.0,)))
     with open_table(chosen.table, hints(chosen, network)) as source:
-        said, ignored, ids, left = (
-            [spelled(name, source.names) for name in names]
-            for names in (chosen.id, chosen.ignore, learned.id, learned.ignore)
-        )
-        known = [name for name in (*ids, *left) if name in source.names]
-        ids = said or [name for name in ids if name in known and name not in ignored]
         head = TableHead.begin(source, gone)
+        said, ignored, ids = (
+            [spelled(name, head.names) for name in names] for names in (chosen.id, chosen.ignore, ids_of(network))
+        )
+        known = [name for name in ids if name in head.names]
+        ids = said or [name for name in known if name not in ignored]
         columns = match(network, head, [*ids, *ignored, *known])
         if not columns:
             raise ParameterError(f"{source.what} has no column that is a unit of the model")
-        yield Table(network, head.source, columns, tuple(ids), chosen.quiet)
+        yield Table(network, head, columns, tuple(ids), chosen.quiet)
 
 
 def answers(network: Network, states: States) -> PosteriorBatch:
     """The answers of a block; where units are tied to each other, means from samples."""
     solver = Sampled() if network.is_binary else Sums(frozenset(network.names))
     return warn_of_impossible(infer_many(network, states, solver=solver, progress=False))
+
+
+def probabilities(network: Network, states: States, unit: int) -> FloatArray:
+    """Of the states of a variable, in each row: rows by states."""
+    if network.is_binary:
+        on = answers(network, states).means[:, unit]
+        return np.column_stack([1.0 - on, on])
+    found = complete(network, states, asked=np.array([unit]), most=COMPLETIONS)
+    return found.probabilities(unit, int(network.n_states[unit]))
 
 
 class Progress:

@@ -11,14 +11,13 @@ import numpy as np
 from sbnet.cli import commands
 from sbnet.cli.evidence import pattern
 from sbnet.cli.models import read_model
-from sbnet.cli.stored import COLUMNS, stored_columns, units_of
 from sbnet.cli.writing import open_writer
 from sbnet.errors import ParameterError
 from sbnet.exact.probability import sample
-from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network
 from sbnet.questions.evidence import words_of
 from sbnet.tables import frames
+from sbnet.tables.stored import COLUMNS, schema_of
 
 EXAMPLES = """
   sbnet sample clinic.toml 1000 -o visits.csv
@@ -44,12 +43,18 @@ def run(chosen: argparse.Namespace) -> int:
     n = _number(chosen)
     network = read_model(chosen)
     held = pattern(network, chosen.do) or None
-    columns = _columns(network, every=chosen.units == "all")
+    schema = None if chosen.units == "all" else schema_of(network)
+    named = _names(network, every=chosen.units == "all") if schema is None else list(schema.names)
+    units = [network.index(name) for name in named]
     rng = np.random.default_rng(chosen.seed)
-    with open_writer(chosen.out, [column.name for column in columns], as_json=chosen.json) as writer:
+    with open_writer(chosen.out, named, as_json=chosen.json) as writer:
         for begin in range(0, n, _BLOCK):
-            states = sample(network, min(_BLOCK, n - begin), rng=rng, do=held)
-            writer.put([[column.labels[k] for k in column.values_of(states).tolist()] for column in columns])
+            states = sample(network, min(_BLOCK, n - begin), rng=rng, do=held)[:, units]
+            if schema is not None:
+                writer.put([schema.cells(name, states[:, k], rng) for k, name in enumerate(named)])
+                continue
+            words = [_as_numbers(words_of(network, i)) or (0, 1) for i in units]
+            writer.put([[own[s] for s in states[:, k].tolist()] for k, own in enumerate(words)])
     return 0
 
 
@@ -62,20 +67,10 @@ def _number(chosen: argparse.Namespace) -> int:
     return int(said[0])
 
 
-def _columns(network: Network, *, every: bool) -> list[Place]:
-    """The columns that a model was learned from; or all units, of a model that was not."""
-    stored = {} if every else stored_columns(network)
-    coded = {unit for column in stored.values() for unit in column.units}
-    own = [name for name in network.names if every or (network.notes[name].group == COLUMNS and name not in coded)]
-    if not own and not stored:
-        own = list(network.names)
-    units = []
-    for name in own:
-        i = network.index(name)
-        codes = np.arange(network.n_states[i], dtype=np.int8)[:, None]
-        units.append(Place(name, np.array([i]), codes, _as_numbers(words_of(network, i)) or (0, 1)))
-    columns = stored.values()
-    return units + [Place(c.name, units_of(network, c), c.codes, _as_numbers(c.labels)) for c in columns]
+def _names(network: Network, *, every: bool) -> list[str]:
+    """Of the columns of a model that was learned from a table, or of all variables."""
+    own = [name for name in network.names if every or network.notes[name].group == COLUMNS]
+    return own or list(network.names)
 
 
 def _as_numbers(words: Sequence[str]) -> tuple[Any, ...]:

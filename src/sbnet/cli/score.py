@@ -4,20 +4,14 @@ from __future__ import annotations
 
 import argparse
 
-import numpy as np
-
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.cli import commands, rows
-from sbnet.cli.evidence import words_of
 from sbnet.cli.models import read_model
-from sbnet.cli.stored import stored_columns, units_of
 from sbnet.cli.writing import open_writer
 from sbnet.errors import not_among
-from sbnet.inference.solvers.block_gibbs import cell_probabilities
-from sbnet.inference.solvers.places import Place
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
-from sbnet.questions.evidence import words_of as words_of_states
+from sbnet.questions.evidence import words_of
 
 EXAMPLES = """
   sbnet score survey.sbn new.csv -o scores.csv
@@ -38,45 +32,32 @@ def run(chosen: argparse.Namespace) -> int:
     network = read_model(chosen)
     label = None if chosen.label is None else _label(network, chosen.label)
     with rows.opened_for(network, chosen) as table:
-        names = [*table.ids, "bound", *([] if label is None else _titles(label))]
+        names = [*table.ids, "bound", *([] if label is None else _titles(network, label))]
         with open_writer(chosen.out, names, table.source.delimiter, as_json=chosen.json) as writer:
             for block, states in table.blocks():
                 writer.put([*table.names(block), *_scores(table, states, label)])
     return 0
 
 
-def _scores(table: rows.Table, states: States, label: Place | None) -> list[FloatArray]:
-    """The bounds of the rows, and the probabilities of the values of the label; of two values, one says all."""
+def _scores(table: rows.Table, states: States, label: int | None) -> list[FloatArray]:
+    """ln P of the rows, or bounds on it, and the probabilities of the states of the label; of two, one says all."""
     if label is None:
         return [table.bounds(states)]
-    states[:, label.units] = HIDDEN
-    if len(label.codes) == 2 and not table.many_valued:
-        batch = rows.answers(table.network, states)
-        return [batch.bound, batch.means[:, label.units[0]]]
-    others = [column for column in table.columns if column.name != label.name]
-    found = cell_probabilities(table.network, states, [label, *others])[0]
-    return [table.bounds(states), *(found.T if len(label.codes) > 2 else [found[:, 1]])]
+    states[:, label] = HIDDEN
+    found = rows.probabilities(table.network, states, label)
+    return [table.bounds(states), *(found.T if found.shape[1] > 2 else [found[:, 1]])]
 
 
-def _label(network: Network, name: str) -> Place:
-    """A column that the model was learned from, or a unit; its labels are its values in words, if it has some."""
-    stored = stored_columns(network)
-    name = spelled(name, [*stored, *network.names])
-    if name in stored:
-        column = stored[name]
-        return Place(name, units_of(network, column), column.codes, tuple(words_of(column)))
+def _label(network: Network, name: str) -> int:
+    """The number of a variable."""
+    name = spelled(name, network.names)
     if name not in network._index:
-        raise not_among(name, [*stored, *network.names], "the columns or units of the model")
-    i = network.index(name)
-    codes = np.arange(network.n_states[i], dtype=np.int8)[:, None]
-    return Place(name, np.array([i]), codes, words_of_states(network, i))
+        raise not_among(name, network.names, "the columns or units of the model")
+    return network.index(name)
 
 
-def _titles(label: Place) -> list[str]:
-    if not label.labels:
-        return [f"P({label.name})"]
-    titles = []
-    for word in label.labels if len(label.labels) > 2 else label.labels[1:]:
-        interval = word.startswith(("up to ", "above ")) or " to " in word
-        titles.append(f"P({label.name}{' ' if interval else '='}{word})")
-    return titles
+def _titles(network: Network, label: int) -> list[str]:
+    name, words = network.names[label], words_of(network, label)
+    if not words:
+        return [f"P({name})"]
+    return [f"P({name}={word})" for word in (words if len(words) > 2 else words[1:])]

@@ -10,7 +10,6 @@ from typing import Any
 from sbnet.cli import commands
 from sbnet.cli.evidence import listed_units
 from sbnet.cli.models import read_model
-from sbnet.cli.stored import is_own
 from sbnet.cli.units import helpers_line, is_predicted, open_units, prior_remarks
 from sbnet.errors import in_line
 from sbnet.exact.prior import MOST_EDGES, best_prior
@@ -20,6 +19,7 @@ from sbnet.model.notes import as_words
 from sbnet.questions import printing
 from sbnet.questions.by_state import by_state, probabilities
 from sbnet.questions.printing import Reading
+from sbnet.tables.stored import is_own
 
 EXAMPLES = """
   sbnet show clinic.toml               units, groups, probabilities before anything is known

@@ -1,8 +1,8 @@
 """Any table, read in one place: columns with names, whose cells are numbers, words, or missing.
 
-A table is a NumPy array (of objects and masked ones too), a SciPy sparse matrix, a list of rows, a list of mappings, or
-any data frame that narwhals knows: pandas, polars, pyarrow, Modin and others. What the cells of a column mean, which
-value is 0 and which is 1, is the business of :mod:`sbnet.tables.codings`.
+A table is a NumPy array (of objects and masked ones too), a SciPy sparse matrix, a list of rows, a list of mappings, a
+mapping from names to columns, or any data frame that narwhals knows: pandas, polars, pyarrow, Modin and others. What
+the cells of a column mean is the business of :mod:`sbnet.tables.schema`.
 """
 
 from __future__ import annotations
@@ -87,6 +87,11 @@ class _Columns(Sequence[Column]):
 def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
     """Any table as columns; cells that are equal to one in `missing` count as missing, beside NaN, None and NA."""
     gone = missing_values(missing)
+    if isinstance(X, Mapping) and not hasattr(X, "toarray"):
+        lengths = {name: len(cells) for name, cells in X.items()}
+        if len(set(lengths.values())) > 1:
+            raise TableError(f"the columns of the table differ in length: {checks.shown(lengths)}")
+        return from_columns(X, next(iter(lengths.values()), 0), gone)
     frame = as_frame(X)
     if frame is not None:
         return from_frame(frame, names_of(frame), gone)
@@ -269,7 +274,7 @@ def _objects(cells: Any) -> Array:
 
 def _from_objects(name: str, values: Array, gone: tuple[Any, ...]) -> Column:
     """Cells of any kind: numbers if there is no text among them."""
-    if any(_is_date(value) for value in values):
+    if any(is_date(value) for value in values):
         return Column(name, np.array([_moment(value, name) for value in values]), dates=True)
     known: dict[tuple[type, Any], Any] = {}
     cells = np.empty(len(values), dtype=object)
@@ -298,7 +303,7 @@ def _clean(value: Any, name: str) -> Any:
         return None
     if isinstance(value, np.datetime64 | np.timedelta64) and np.isnat(value):
         return None
-    if _is_date(value):
+    if is_date(value):
         raise dates(name)
     if isinstance(value, Real | Decimal | np.bool_):
         try:
@@ -321,7 +326,8 @@ def _listed(value: Any, gone: tuple[Any, ...]) -> bool:
     return any(value == one or (number is not None and number == as_number(one)) for one in gone)
 
 
-def _is_date(value: Any) -> bool:
+def is_date(value: Any) -> bool:
+    """Is it a date, a time of a day or a duration?"""
     return (isinstance(value, _DATES) and value == value) or type(value).__name__ == "Period"
 
 

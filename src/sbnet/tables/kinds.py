@@ -102,6 +102,29 @@ class Column:
         states = np.array([blank if is_missing(value) else found[value] for value in values], np.int64)
         return np.maximum(states, -1), states == -2
 
+    @cached_property
+    def _sizes(self) -> tuple[FloatArray, FloatArray]:
+        """The mean of the cells of each interval; and the sizes of all of them, in their order."""
+        each = [sizes(frames.column(self.name, list(own)), self.kind == DATES) for own in self.cells]
+        return np.array([own.mean() for own in each]), np.concatenate(each)
+
+    def nearest(self, probabilities: FloatArray) -> list[Any]:
+        """Of numbers in intervals: the cells seen in fitting that are nearest to what is expected, for rows of
+        probabilities of states."""
+        means, every = self._sizes
+        order = np.argsort(every, kind="stable")
+        wanted = probabilities @ means
+        above = np.searchsorted(every[order], wanted).clip(1, len(every) - 1)
+        low, high = every[order][above - 1], every[order][above]
+        place = order[np.where(wanted - low < high - wanted, above - 1, above)]
+        cells = [cell for own in self.cells for cell in own]
+        return [cells[k] for k in place.tolist()]
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether a state stands for several numbers or dates."""
+        return any(len(set(own)) > 1 for own in self.cells) and bool(self.cuts)
+
     def _place(self, value: Any) -> int:
         """The state of one cell; -2 if it has none."""
         known = self._places.get(key(value))

@@ -62,6 +62,8 @@ class Hints(NamedTuple):
     names: Collection[str] = ()
     delimiter: str | None = None
     encoding: str | None = None
+    lenient: bool = False
+    """May names be there twice? Whoever reads them has to make them differ."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +119,20 @@ def open_table(name: str, hints: Hints) -> Iterator[Source]:
         yield _source(file, name, hints, lambda: open_table(name, hints))
 
 
-def value(cell: Any, delimiter: str) -> Any:
-    """A cell without blanks around it, as a number if it spells one: 1,5 too where commas do not divide cells."""
+def text(cell: Any, delimiter: str) -> Any:
+    """A cell without blanks around it; 1,5 is 1.5 where commas do not divide cells."""
     if not isinstance(cell, str):
         return cell
-    text = cell.strip()
-    if delimiter != ",":
-        text = _DECIMAL_COMMA.sub(r"\1.\2", text) if _DECIMAL_COMMA.fullmatch(text) else text
-    number = frames.as_number(text)
-    return text if number is None else number
+    words = cell.strip()
+    decimal = delimiter != "," and _DECIMAL_COMMA.fullmatch(words)
+    return _DECIMAL_COMMA.sub(r"\1.\2", words) if decimal else words
+
+
+def value(cell: Any, delimiter: str) -> Any:
+    """A cell as a number if it spells one."""
+    words = text(cell, delimiter)
+    number = frames.as_number(words) if isinstance(words, str) else None
+    return words if number is None else number
 
 
 @contextmanager
@@ -185,7 +192,7 @@ def _text(file: Any, what: str, hints: Hints, again: Any) -> Source:
     names = tuple(name.strip() for name in next(rows, (1, ()))[1])
     if not any(names):
         raise TableError(f"{what} is empty; its first line must name the units")
-    if (double := _twice(names)) is not None:
+    if not hints.lenient and (double := _twice(names)) is not None:
         raise TableError(f"the first line of {what} names unit {double!r} twice")
     return Source(what, names, _in_blocks(rows), "on line", delimiter, again)
 

@@ -28,6 +28,7 @@ from sbnet.errors import (
 )
 from sbnet.tables import frames, headers, restoring
 from sbnet.tables.kinds import IGNORED, TICK_BOX, Column, Sample, decide, yes_or_no
+from sbnet.tables.sizes import sizes
 from sbnet.tables.words import shown
 
 __all__ = ["Column", "Schema"]
@@ -253,10 +254,7 @@ def column_name(sheet: frames.Sheet, k: int) -> str:
 def _sheet(table: Any, gone: tuple[Any, ...]) -> tuple[frames.Sheet, str]:
     """Any table as columns, and what it was."""
     if isinstance(table, Mapping) and not hasattr(table, "toarray"):
-        lengths = {name: len(cells) for name, cells in table.items()}
-        if len(set(lengths.values())) > 1:
-            raise TableError(f"the columns of the table differ in length: {checks.shown(lengths)}")
-        return frames.from_columns(table, next(iter(lengths.values()), 0), gone), "mapping"
+        return frames.sheet(table, gone), "mapping"
     frame = frames.as_frame(_unique(table))
     if frame is not None:
         return frames.from_frame(frame, frames.names_of(frame), gone), frame.implementation.name.lower()
@@ -303,17 +301,24 @@ def _all_binary(sheet: frames.Sheet, kind: str) -> list[int] | None:
     """
     found = []
     for column in sheet.columns:
-        if not column.is_number or column.categories is not None or column.dates:
+        if column.categories is not None or column.dates or not _spells_bits(column):
             return None
-        missing = np.isnan(column.values)
+        missing = np.isnan(sizes(column))
         if kind == "array":
             missing |= column.values == -1.0
-        if not np.all(missing | (column.values == 0.0) | (column.values == 1.0)):
+        elif column.is_number and np.any(column.values == -1.0):
             return None
-        if kind != "array" and missing.any() and not np.any(column.values == 0.0):
+        if kind != "array" and missing.any() and not np.any(sizes(column) == 0.0):
             return None  # ticked or blank
         found.append(int(missing.sum()))
     return found if len(sheet.columns) else None
+
+
+def _spells_bits(column: frames.Column) -> bool:
+    """Whether all cells are 0, 1 or -1, in figures or as numbers, or missing."""
+    if column.is_number:
+        return bool(np.all(np.isin(column.values, (0.0, 1.0, -1.0)) | np.isnan(column.values)))
+    return all(cell in (None, "0", "1", 0.0, 1.0) for cell in set(column.values.tolist()))
 
 
 def _warn(schema: Schema) -> None:

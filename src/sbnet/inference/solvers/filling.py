@@ -1,0 +1,45 @@
+"""Missing cells filled in, so that the cells of a row belong together.
+
+The most probable value of each cell by itself may contradict that of another: two copies of a column would differ. The
+most probable completion of a row as a whole may be an odd one where many are about equally probable. Of the completions
+of a row, that one is taken which has the most cells right in the mean over all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.inference.solvers.row_completions import Completions, complete
+from sbnet.model.network import Network
+
+MOST = 256
+"""Completions of a row that are gone through before they are drawn."""
+
+
+@dataclass(frozen=True, eq=False)
+class Filled:
+    """Rows without missing cells, and the probabilities of the states of each variable, rows by states."""
+
+    states: States
+    probabilities: list[FloatArray]
+
+
+def fill(network: Network, states: States, *, most: int = MOST) -> Filled:
+    """Every row with its missing cells filled in."""
+    found = complete(network, states, most=most)
+    each = [found.probabilities(v, int(n)) for v, n in enumerate(network.n_states)]
+    right = np.zeros(len(found.row))
+    for v in np.flatnonzero((states == HIDDEN).any(axis=0)).tolist():
+        right += each[v][found.row, found.states[:, v]] * (states[found.row, v] == HIDDEN)
+    best = np.lexsort((-found.share, -np.round(right, 12), found.row))
+    first = np.searchsorted(found.row[best], np.arange(len(states)))
+    return Filled(found.states[best[first]], each)
+
+
+def draw(network: Network, states: States, rng: np.random.Generator, *, most: int = MOST) -> States:
+    """Every row with its missing cells drawn together from their posterior."""
+    found: Completions = complete(network, states, most=most, seed=int(rng.integers(2**62)))
+    return found.draw(rng.random(len(states)))

@@ -1,0 +1,72 @@
+"""The schema of a table in the notes of the network that was learned from it, and so in its file."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from sbnet.errors import FileFormatError
+from sbnet.model.network import Network
+from sbnet.model.notes import Note
+from sbnet.model.roles import HIDDEN_UNITS
+from sbnet.model.states import NO_YES
+from sbnet.tables.schema import Schema
+
+COLUMNS = "columns"
+"""The group of the variables that are columns of a table."""
+_TABLE = "table: "
+
+
+class _Key:
+    """Where a network keeps what was read."""
+
+
+def is_own(text: str) -> bool:
+    """Is a note written by this module, for itself and not for people?"""
+    return text.startswith(_TABLE)
+
+
+def with_schema(network: Network, schema: Schema, ids: Sequence[str] = ()) -> Network:
+    """The network with notes on its columns, of which `ids` name rows; all other variables are hidden ones."""
+    notes = dict.fromkeys(network.names, Note(group=HIDDEN_UNITS))
+    words = json.dumps({"schema": schema.to_dict(), "id": list(ids)}, ensure_ascii=False)
+    for column in schema.variables:
+        own = column.states if network.states[column.name] == NO_YES != column.states else ()
+        source = _TABLE + words if column is schema.variables[0] else ""
+        notes[column.name] = Note(about=f"{column.kind}: {column.about}", group=COLUMNS, states=own, source=source)
+    return network.with_notes(notes)
+
+
+def schema_of(network: Network) -> Schema | None:
+    """How the table was read that a network was learned from; None if it was not learned from one."""
+    stored = _stored(network)
+    return None if stored is None else stored[0]
+
+
+def ids_of(network: Network) -> tuple[str, ...]:
+    """The columns that named the rows of that table."""
+    stored = _stored(network)
+    return () if stored is None else stored[1]
+
+
+def _stored(network: Network) -> tuple[Schema, tuple[str, ...]] | None:
+    if _Key not in network._cache:
+        text = next((note.source for note in network.notes.values() if is_own(note.source)), None)
+        network._cache[_Key] = None if text is None else _parsed(network, text)
+    found: Any = network._cache[_Key]
+    return None if found is None else (found[0], found[1])
+
+
+def _parsed(network: Network, text: str) -> tuple[Schema, tuple[str, ...]] | None:
+    try:
+        said = json.loads(text.removeprefix(_TABLE))
+        if "schema" not in said:  # of a time when columns of a table were units
+            return None
+        schema, ids = Schema.from_dict(said["schema"]), tuple(map(str, said["id"]))
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise FileFormatError(f"the model has a note on its table that cannot be read: {error}") from None
+    for column in schema.variables:
+        if network.states.get(column.name) != column.states:
+            raise FileFormatError(f"the model has a note on column {column.name!r}, and no such variable")
+    return schema, ids
