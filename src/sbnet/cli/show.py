@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 from sbnet.cli import commands
@@ -13,19 +14,20 @@ from sbnet.cli.models import read_model
 from sbnet.cli.units import helpers_line, is_predicted, open_units, prior_remarks
 from sbnet.errors import in_line
 from sbnet.exact.prior import MOST_EDGES, best_prior
+from sbnet.inference.associations import associations
 from sbnet.kernels.codes import NAMES
 from sbnet.model.network import Network
 from sbnet.model.notes import as_words
 from sbnet.questions import printing
 from sbnet.questions.by_state import by_state, probabilities
 from sbnet.questions.printing import Reading
-from sbnet.tables.stored import is_own
+from sbnet.tables.stored import is_own, schema_of
 
 EXAMPLES = """
   sbnet show clinic.toml               units, groups, probabilities before anything is known
   sbnet show clinic.toml fever         P(fever) for the states of its causes
   sbnet show clinic.toml --json | jq .units[0]"""
-_SHOWN = 40
+_SHOWN, _ASSOCIATED = 40, 10
 
 
 def options(one: argparse.ArgumentParser) -> None:
@@ -46,8 +48,18 @@ def run(chosen: argparse.Namespace) -> int:
         print("\n\n".join(_dependence(network, name) for name in units))
     else:
         most = chosen.top or (_SHOWN if sys.stdout.isatty() else network.n_units)
+        schema = schema_of(network)
+        if schema is not None:
+            print(f"{schema}\n\n{_associated(network, schema.names)}\n")
         print(_list(network, prior, most))
     return 0
+
+
+def _associated(network: Network, columns: Sequence[str]) -> Reading:
+    """The pairs of columns that tell most about each other."""
+    rows = [[pair.one, pair.other, f"{pair.nats:.3f}"] for pair in associations(network, among=columns)]
+    table = [["column", "and", "nats"], *rows[:_ASSOCIATED], *printing.more(len(rows) - _ASSOCIATED)]
+    return Reading("What columns tell about each other (mutual information of those that edges join)", table)
 
 
 def _unit(network: Network, name: str, prior: Any) -> dict[str, Any]:

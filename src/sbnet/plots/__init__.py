@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from sbnet.plots.associations import associations
 from sbnet.plots.layout import RADIUS
+from sbnet.plots.missing import missing
 from sbnet.plots.networks import network
 from sbnet.plots.parameters import receptive_fields, weights
 from sbnet.plots.posteriors import breakdown, means, trace
@@ -24,6 +25,7 @@ __all__ = [
     "associations",
     "breakdown",
     "means",
+    "missing",
     "network",
     "receptive_fields",
     "tornado",

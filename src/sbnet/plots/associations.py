@@ -1,4 +1,4 @@
-"""What a density has found between the columns of a table: its strongest edges, by name, sign and strength."""
+"""What a density has found between the columns of a table: by name, strength and, of two states each, sign."""
 
 from __future__ import annotations
 
@@ -11,27 +11,33 @@ from sklearn.base import clone
 
 from sbnet import checks
 from sbnet.errors import ParameterError, cut
+from sbnet.inference.associations import associations as between
 from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, axes_of, plain, signed
 
 Pairs = dict[tuple[str, str], float]
 
 
 def associations(
-    density: Any, *, most: int = 20, bootstrap: int = 0, X: Any = None, random_state: int = 0, ax: Axes | None = None
-) -> Axes:
-    """Draw the strongest edges between the columns of a density as bars, the strongest on top.
+    density: Any, *, about: str | None = None, most: int = 20, bootstrap: int = 0, X: Any = None, random_state: int = 0,
+    ax: Axes | None = None,
+) -> Axes:  # fmt: skip
+    """Draw the strongest associations between the columns of a density as bars, the strongest on top.
 
-    The weight of an edge is a logarithm of an odds ratio: by how much the one column raises or lowers the log odds of
-    the other, *all columns before it given*. A correlation also counts what two columns have from a third one; an edge
-    does not, so a table has many correlations and few edges.
+    Where columns have more than two states, or one column is asked `about`, bars are mutual information in nats: how
+    much two columns tell about each other, drawn for pairs that an edge joins. Where all have two states, bars are the
+    weights of edges: logarithms of odds ratios, by how much the one column raises or lowers the log odds of the other,
+    *all columns before it given*. A correlation also counts what two columns have from a third one; an edge does not,
+    so a table has many correlations and few edges.
 
     Parameters
     ----------
     density : SBNDensity
         Fitted. With ``hidden=0, column_mixtures=0`` all there is to tell is in the edges; otherwise they are what
         hidden units leave. Of several orders the mean weight of a pair is drawn.
+    about : str, optional
+        How much does each of the other columns tell about this one?
     most : int
-        Edges to draw.
+        Pairs to draw.
     bootstrap : int
         Learn again from so many tables of rows drawn with replacement, without hidden units, and write beside each edge
         in how many of them there is one of the same sign. 20 tell accidents from what is stable.
@@ -61,10 +67,44 @@ def associations(
     most, bootstrap = checks.whole("most", most, 1), checks.whole("bootstrap", bootstrap, 0)
     if bootstrap and X is None:
         raise ParameterError(f"bootstrap is {bootstrap}, but X is not there; give the table that was fitted: X=table")
-    pairs = pairs_of(density)
+    told = about is not None or not all(network.is_binary for network in density.mixture_)
+    pairs = _nats(density, about) if told else pairs_of(density)
+    if told and bootstrap:
+        raise ParameterError("bootstrap= compares signs, which mutual information has not; leave it out")
     strongest = sorted(pairs, key=lambda pair: -abs(pairs[pair]))[:most]
     stable = _stability(density, X, bootstrap, random_state, {pair: pairs[pair] for pair in strongest})
-    return _bars(strongest, pairs, len(pairs), stable, axes_of(ax, 7.0, 1.2 + 0.26 * max(len(strongest), 3)))
+    drawn = axes_of(ax, 7.0, 1.2 + 0.26 * max(len(strongest), 3))
+    if told:
+        return _information(strongest, pairs, about, drawn)
+    return _bars(strongest, pairs, len(pairs), stable, drawn)
+
+
+def _nats(density: Any, about: str | None) -> Pairs:
+    """The mutual information of pairs of columns, on average over networks; only what is more than nothing."""
+    mixture, total = density.mixture_, Pairs()
+    for network in mixture:
+        for pair in between(network, about=about, among=mixture.columns):
+            key = pair[:2] if about in (None, pair.one) else (pair.other, pair.one)
+            total[key] = total.get(key, 0.0) + pair.nats / len(mixture)
+    return {pair: nats for pair, nats in total.items() if nats > 0.0}
+
+
+def _information(strongest: list[tuple[str, str]], pairs: Pairs, about: str | None, ax: Axes) -> Axes:
+    values = [pairs[pair] for pair in strongest]
+    ax.barh(range(len(values)), values, height=0.66, color=POSITIVE)
+    reach = max(values, default=1.0)
+    for k, value in enumerate(values):
+        ax.text(value + 0.02 * reach, k, f"{value:.2g}", size=8, color=FAINT, va="center")
+    names = [cut(b, 40) if about else f"{cut(a, 24)} – {cut(b, 24)}" for a, b in strongest]
+    ax.set_yticks(range(len(values)), names, size=9)
+    plain(ax)
+    ax.set(xlim=(0.0, 1.18 * reach), ylim=(max(len(values), 1) - 0.4, -0.6))
+    what = f"what each column tells about {cut(about, 30)}" if about else "what columns tell about each other"
+    ax.set_title(what, size=10, color=INK, loc="left")
+    ax.set_xlabel("mutual information, nats", size=8, color=FAINT)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(length=0)
+    return ax
 
 
 def pairs_of(density: Any) -> Pairs:

@@ -48,6 +48,8 @@ class Schema:
         What counts as missing beside NaN, None and blanks.
     second_line : tuple of str
         The first row, where it named columns once more; such a row is one of missing cells. Empty where there is none.
+    n_rows : int
+        Of the table that was learned from.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class Schema:
     table: str = "mapping"
     missing_values: tuple[Any, ...] = ()
     second_line: tuple[str, ...] = ()
+    n_rows: int = 0
 
     @classmethod
     def learn(
@@ -98,7 +101,8 @@ class Schema:
         else:
             found = [_decide(sheet, k, rows, counted, said) for k in range(len(sheet.columns))]
         types = restoring.types(_unique(table), len(found))
-        schema = cls(tuple(replace(c, dtype=t) for c, t in zip(found, types, strict=True)), kind, gone, second)
+        columns_ = tuple(replace(column, dtype=t) for column, t in zip(found, types, strict=True))
+        schema = cls(columns_, kind, gone, second, len(rows))
         _warn(schema)
         return schema
 
@@ -230,7 +234,8 @@ class Schema:
         columns = [
             {k: _to_json(v) for k, v in asdict(column).items() if v or k in ("name", "kind")} for column in self.columns
         ]
-        told = {"columns": columns, "table": self.table, "missing_values": list(self.missing_values)}
+        told: dict[str, Any] = {"columns": columns, "table": self.table, "missing_values": list(self.missing_values)}
+        told["n_rows"] = self.n_rows
         return told | ({"second_line": list(self.second_line)} if self.second_line else {})
 
     @classmethod
@@ -241,7 +246,8 @@ class Schema:
             for column in columns:
                 if len(column.cells) < len(column.states):
                     raise ValueError(f"column {column.name!r} has too few cells")
-            return cls(columns, given["table"], tuple(given["missing_values"]), tuple(given.get("second_line", ())))
+            second = tuple(given.get("second_line", ()))
+            return cls(columns, given["table"], tuple(given["missing_values"]), second, int(given["n_rows"]))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise FileFormatError(f"the schema of a table cannot be read: {error}") from None
 

@@ -1,0 +1,50 @@
+"""Which cells of a table are missing."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from matplotlib.axes import Axes
+
+from sbnet.errors import CodingWarning, cut
+from sbnet.plots.style import FAINT, INK, NEGATIVE, axes_of, plain
+from sbnet.tables.schema import Schema
+
+
+def missing(table: Any, *, ax: Axes | None = None) -> Axes:
+    """Draw the share of missing cells of each column of a table as bars, in the order of the table.
+
+    Parameters
+    ----------
+    table
+        Any table that :class:`~sbnet.estimators.SBNDensity` takes; or the ``schema_`` that it has learned. Blanks
+        of tick boxes are answers, and not missing.
+    ax : matplotlib.axes.Axes, optional
+        Where to draw; by default in a new figure of a fitting size.
+
+    Examples
+    --------
+    >>> import sbnet.plots
+    >>> ax = sbnet.plots.missing({"age": [31, None, 47, None], "ill": ["no", "yes", None, "no"]})
+    """
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", CodingWarning)
+        schema = table if isinstance(table, Schema) else Schema.learn(table)
+    columns, n = schema.columns, max(schema.n_rows, 1)
+    ax = axes_of(ax, 7.0, 1.0 + 0.22 * max(len(columns), 3))
+    shares = [column.missing / n for column in columns]
+    ax.barh(range(len(columns)), shares, height=0.7, color=NEGATIVE)
+    for k, (column, share) in enumerate(zip(columns, shares, strict=True)):
+        if column.missing:
+            ax.text(share + 0.01, k, f"{column.missing:,}", size=8, color=FAINT, va="center")
+    ax.set_yticks(range(len(columns)), [cut(column.name, 40) for column in columns], size=9)
+    plain(ax)
+    ax.set(xlim=(0.0, 1.0), ylim=(max(len(columns), 1) - 0.4, -0.6))
+    whole = sum(not column.missing for column in columns)
+    ax.set_title(f"missing cells of {schema.n_rows:,} rows; {whole} of {len(columns)} columns have none", size=10,
+                 color=INK, loc="left")  # fmt: skip
+    ax.set_xlabel("share of rows", size=8, color=FAINT)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+    ax.tick_params(length=0)
+    return ax
