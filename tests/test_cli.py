@@ -301,8 +301,7 @@ def test_evidence_given_twice(path, capsys):
         ("wet,snow\n1,0\n", "names unit 'snow', which is not in the network"),
         ("wet,wet\n1,0\n", "names unit 'wet' twice"),
         ("wet,rain\n1,0\n1\n", "has 1 cells; the first line has 2"),
-        ("wet,rain\n1,0\n1,yes\n", "column 'rain' holds 0 and 'yes', which do not belong together; a unit is 0 or 1"),
-        ("wet,rain\n1,0\n\n1,maybe\n1,1\n", "column 'rain' holds 0, 'maybe' and 1; a unit is 0 or 1. Say --missing"),
+        ("wet,rain\n1,0\n\n1,maybe\n1,1\n", "column 'rain' holds 'maybe' on line 4; its states are no and yes. If it"),
         ('wet,rain\n1,"0\n', "is no table of cells divided by ','"),
     ],
 )

@@ -313,6 +313,39 @@ def test_tables_come_back_as_they_were(library):
     assert np.array_equal(again.encode(again.decode(rows)), rows)
 
 
+@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table, dict, "records", "array"], ids=str)
+def test_missing_cells_are_filled_and_all_others_stay(library):
+    cells = {
+        "id": list(range(100, 140)),
+        "sex": ["male", None, "female", "male"] * 10,
+        "age": [None, *MANY.normal(40.0, 9.0, 39).round(1).tolist()],
+        "n": [1, 2, None, 3] * 10,
+        "ill": [True, False, None, True] * 10,
+        "same": ["x", "x", "x", "x"] * 10,
+    }
+    table = library(cells) if callable(library) else pd.DataFrame(cells).to_dict("records")
+    if library == "array":
+        table = np.array([[cells[name][r] for name in cells] for r in range(40)], dtype=object)
+    schema = Schema.learn(table)
+    rows = schema.encode(table)
+    whole = schema.fill(table, np.where(rows < 0, 0, rows))
+    assert type(whole) is type(table)
+    found = whole
+    if library == "records":
+        found = {name: [row[name] for row in whole] for name in cells}
+    elif library == "array":
+        found = {name: whole[:, k].tolist() for k, name in enumerate(cells)}
+    for name, old in cells.items():
+        new = list(found[name].to_pylist() if library is pa.table else found[name])
+        assert all(b == a for a, b in zip(old, new, strict=True) if a is not None)
+        assert all(b is not None and b == b for b in new)
+        if library in (pd.DataFrame, pl.DataFrame):
+            assert found[name].dtype == table[name].dtype or name in ("ill", "sex")
+    assert list(found["sex"])[1] in ("female", "male") or str(list(found["sex"])[1]) == "female"
+    again = schema.encode(whole)
+    assert (again >= 0).all()
+
+
 def test_draws_are_values_that_somebody_has():
     ages = np.array([20, 20, 20, 20, 30, 41, 52, 63] * 30 + list(range(10, 90)))
     schema = Schema.learn({"age": ages})

@@ -835,7 +835,7 @@ def test_the_command_takes_and_tells_states_by_name(told, clinic, tmp_path):
     assert lines[0] == "bound,converged,flu,cold,fever = none,fever = mild,fever = high,sweat"
     assert lines[1].split(",")[4:7] == ["0", "0", "1"]
     table.write_text("fever\nvery high\n")
-    assert "its values are none, mild, high" in told("infer", "--table", str(table))[2]
+    assert "its states are none, mild and high" in told("infer", "--table", str(table))[2]
 
 
 def test_tables_for_other_programs_have_the_states(mixed, clinic, tmp_path):

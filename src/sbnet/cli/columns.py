@@ -18,10 +18,9 @@ from sbnet.model.names import normal
 from sbnet.model.network import Network
 from sbnet.model.states import shown
 from sbnet.tables import frames, headers, reading
-from sbnet.tables.kinds import ORDERED, YES_NO, Column
+from sbnet.tables.kinds import Column
 from sbnet.tables.reading import Block, Source
-from sbnet.tables.stored import schema_of
-from sbnet.tables.words import bit
+from sbnet.tables.stored import column_of, schema_of
 
 _LOOKED_AT = 2048
 """Rows that tell whether there is a second line of names, and how cells are spelled."""
@@ -175,15 +174,6 @@ def match(network: Network, table: TableHead, left_out: Iterable[str]) -> tuple[
                 spelled.setdefault(state, cell.strip() if isinstance(cell, str) else cell)
         found.append(one)
     return tuple(found)
-
-
-def column_of(network: Network, i: int) -> Column:
-    """A variable of a network as a column of its states; of two words, those for no and yes may stand for them."""
-    states = network.states[network.names[i]]
-    two = len(states) == 2 and bit(states[0]) in (None, 0) and bit(states[1]) in (None, 1)
-    numbers = states == ("no", "yes")
-    cells: tuple[tuple[Any, ...], ...] = ((0,), (1,)) if numbers else tuple((state,) for state in states)
-    return Column(network.names[i], YES_NO if two else ORDERED, states, cells=cells)
 
 
 def _check_known(unknown: Sequence[str], names: Sequence[str], source: Source) -> None:

@@ -6,7 +6,6 @@ import shlex
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from sbnet.cli.columns import column_of
 from sbnet.errors import EvidenceError, hint, shortened, unknown_unit
 from sbnet.model.names import normal
 from sbnet.model.network import Network
@@ -15,7 +14,7 @@ from sbnet.questions.evidence import as_evidence
 from sbnet.tables import frames
 from sbnet.tables.kinds import YES_NO, Column
 from sbnet.tables.several import is_variable, several
-from sbnet.tables.stored import schema_of
+from sbnet.tables.stored import column_of
 
 _UNKNOWN = frozenset({"unknown", "unobserved", "missing", "na", "?", ""})
 
@@ -88,8 +87,7 @@ class _Vocabulary:
     """
 
     def __init__(self, network: Network) -> None:
-        self._network, schema = network, schema_of(network)
-        self._columns = {} if schema is None else {column.name: column for column in schema.variables}
+        self._network = network
         self._variables = {name: units for name, units in several(network).items() if is_variable(network, name)}
         variables = {name: tuple(network.names[i] for i in v.values()) for name, v in self._variables.items()}
         self.known: dict[str, tuple[str, ...]] = variables | {name: (name,) for name in network.names}
@@ -123,8 +121,7 @@ class _Vocabulary:
         """What the units of a name are in a state."""
         if name in self._network._index:
             i = self._network.index(name)
-            column = self._columns.get(name) or column_of(self._network, i)
-            return {name: as_evidence(self._network, i, _number(column, state))}
+            return {name: as_evidence(self._network, i, _number(column_of(self._network, i), state))}
         words = list(self._variables[name])
         near = [k for k, word in enumerate(words) if normal(word).casefold() == normal(state).casefold()]
         if len(near) != 1:

@@ -14,7 +14,6 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.cli import commands
 from sbnet.cli.evidence import findings, findings_apart, listed_units, together
-from sbnet.cli.infer_columns import ColumnAnswers
 from sbnet.cli.models import read_model
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.decisions import Contributions, contributions, single_cause
@@ -93,6 +92,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     if schema is not None and not network.is_binary and not (chosen.mean_field or chosen.certain):
         if chosen.about is None:  # all columns, in the order of the table
             units = np.array([network.index(name) for name in schema.names if name not in evidence], np.int64)
+        from sbnet.cli.infer_columns import ColumnAnswers
+
         answers = ColumnAnswers.ask(network, evidence, units)
         return _written(answers.as_json() if chosen.json else answers.reading(chosen.top or len(units)), chosen)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -54,6 +54,60 @@ def frame(schema: Schema, cells: dict[str, list[Any]]) -> Any:
 
     series = [_series(nw, cells[c.name], c, schema.table) for c in schema.columns]
     return nw.concat([one.to_frame() for one in series], how="horizontal").to_native()
+
+
+def filled(schema: Schema, given: Any, new: dict[int, tuple[str, Any, list[Any]]]) -> Any:
+    """A table with some cells replaced: by position of a column its name, which rows, and their new cells."""
+    if isinstance(given, Mapping) and not hasattr(given, "toarray"):
+        return {
+            name: _replaced(cells, *new[k][1:]) if k in new else cells for k, (name, cells) in enumerate(given.items())
+        }
+    if frames.is_records(given):
+        rows = [dict(row) for row in given]
+        for name, which, cells in new.values():
+            for r, cell in zip(np.flatnonzero(which).tolist(), cells, strict=True):
+                rows[r][name] = cell
+        return rows
+    frame = frames.as_frame(given)
+    if frame is None:
+        return _filled_array(frames.as_array(given), new)
+    if frame.implementation.is_pandas_like():
+        native, pandas = frame.to_native().copy(), importlib.import_module("pandas")
+        for k, (name, which, cells) in new.items():
+            label = native.columns[k]
+            fresh = _pandas(pandas, _replaced([None] * len(native), which, cells), schema[name]).set_axis(native.index)
+            old = native[label].astype(fresh.dtype) if schema[name].dtype == "category" else native[label]
+            native[label] = old.where(~which, fresh)
+        return native
+    import narwhals.stable.v2 as nw
+
+    columns = []
+    for k, (name, which, cells) in new.items():
+        series, every = frame[:, k], np.full(len(frame), None, object)
+        every[which] = cells
+        fresh = _series(nw, every.tolist(), schema[name], schema.table).alias(series.name)
+        keep = nw.new_series("keep", (~which).tolist(), nw.Boolean(), backend=series.implementation)
+        columns.append(series.zip_with(keep, fresh if fresh.dtype == series.dtype else fresh.cast(series.dtype)))
+    return frame.with_columns(*columns).to_native() if columns else frame.to_native()
+
+
+def _replaced(cells: Any, which: Any, new: list[Any]) -> list[Any]:
+    found = list(cells)
+    for r, cell in zip(np.flatnonzero(which).tolist(), new, strict=True):
+        found[r] = cell
+    return found
+
+
+def _filled_array(array: Any, new: dict[int, tuple[str, Any, list[Any]]]) -> Any:
+    if array.dtype.names is not None:
+        found = array.copy()
+        for name, which, cells in new.values():
+            found[name][which] = cells
+        return found
+    found = array.astype(object) if array.dtype.kind in "SU" else array.copy()
+    for k, (_, which, cells) in new.items():
+        found[which, k] = cells
+    return found
 
 
 def _is_unnamed(schema: Schema) -> bool:

@@ -27,7 +27,7 @@ from sbnet.errors import (
     short,
 )
 from sbnet.tables import frames, headers, restoring
-from sbnet.tables.kinds import IGNORED, TICK_BOX, Column, Sample, decide, yes_or_no
+from sbnet.tables.kinds import DATES, IGNORED, TICK_BOX, Column, Sample, decide, yes_or_no
 from sbnet.tables.sizes import sizes
 from sbnet.tables.words import shown
 
@@ -157,6 +157,56 @@ class Schema:
         all columns, in their order. A word that was never seen is "other" where that is a state, and else missing,
         with a warning; a number is always known.
         """
+        rows, strange = self._read(table)
+        if strange:
+            told = [f"{name!r} ({enumerated(list(map(str, values)), 60)})" for name, values in strange.items()]
+            more = f" and {len(told) - 5} more columns" if len(told) > 5 else ""
+            text = f"values that were not there in fitting count as missing: {', '.join(told[:5])}{more}"
+            warnings.warn(in_line(text), CodingWarning, stacklevel=2)
+        return rows
+
+    def fill(
+        self, table: Any, rows: Any, probabilities: Sequence[FloatArray] | None = None, *,
+        rng: np.random.Generator | None = None,
+    ) -> Any:  # fmt: skip
+        """The table as it is, but for missing cells, which have the values that rows of states stand for.
+
+        Cells with values that were not there in fitting stay as they are. Given `probabilities` of states, rows by
+        states for each variable, a number in an interval is the one seen that is nearest to its mean. Columns that are
+        left out stay as they are too, but for those that never change.
+        """
+        sheet, _ = _sheet(table, self.missing_values)
+        place, cells = self._matched(sheet), dict[str, tuple[BoolArray, list[Any]]]()
+        states, missing = np.asarray(rows), self._missing(sheet, place)
+        for v, column in enumerate(self.variables):
+            own = missing.get(column.name)
+            if own is None or not own.any():
+                continue
+            if probabilities is not None and rng is None and column.has_intervals:
+                new = column.nearest(probabilities[v][own])
+            else:
+                new = self.cells(column.name, states[own, v], rng)
+            cells[column.name] = own, new
+        for column in self.columns:
+            if not column.is_variable and column.cells and (own := missing.get(column.name)) is not None and own.any():
+                cells[column.name] = own, [column.cells[0][0]] * int(own.sum())
+        return restoring.filled(self, _unique(table), {place[name]: (name, *new) for name, new in cells.items()})
+
+    def _missing(self, sheet: frames.Sheet, place: Mapping[str, int]) -> dict[str, BoolArray]:
+        """Cells that are missing, by column; blanks of tick boxes are not, and words between numbers are."""
+        found = {}
+        begin = int(bool(self.second_line) and _first_row(sheet) == self.second_line)
+        for column in self.columns:
+            if column.name not in place or column.kind == TICK_BOX:
+                continue
+            cells = sheet.columns[place[column.name]]
+            own = np.isnan(sizes(cells, column.kind == DATES)) if column.cuts else is_missing_cell(cells)
+            own[:begin] = False
+            found[column.name] = own
+        return found
+
+    def _read(self, table: Any) -> tuple[NDArray[np.int16], dict[str, list[Any]]]:
+        """Rows of states, and the values that were not there in fitting, by column."""
         sheet, _ = _sheet(table, self.missing_values)
         place = self._matched(sheet)
         rows = np.full((sheet.n_rows, len(self.variables)), -1, np.int16)
@@ -170,12 +220,7 @@ class Schema:
             rows[begin:, v], new = column.read(replace(cells, values=cells.values[begin:]))
             if new.any():
                 strange[column.name] = list(dict.fromkeys(cells.values[begin:][new].tolist()))
-        if strange:
-            told = [f"{name!r} ({enumerated(list(map(str, values)), 60)})" for name, values in strange.items()]
-            more = f" and {len(told) - 5} more columns" if len(told) > 5 else ""
-            text = f"values that were not there in fitting count as missing: {', '.join(told[:5])}{more}"
-            warnings.warn(in_line(text), CodingWarning, stacklevel=2)
-        return rows
+        return rows, strange
 
     def decode(self, rows: Any, rng: np.random.Generator | None = None) -> Any:
         """A table, of the kind that was learned from, with the values that these rows of states stand for.
@@ -274,6 +319,13 @@ def _unique(table: Any) -> Any:
     if len(set(map(str, labels))) == len(labels) or not all(isinstance(label, str) for label in labels):
         return table
     return table.set_axis(list(headers.unique(labels)), axis=1)
+
+
+def is_missing_cell(column: frames.Column) -> BoolArray:
+    """Which cells of a column are missing."""
+    if column.is_number:
+        return np.isnan(column.values)
+    return np.array([cell is None for cell in column.values.tolist()], np.bool_)
 
 
 def _first_row(sheet: frames.Sheet) -> tuple[str, ...]:

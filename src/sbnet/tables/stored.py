@@ -11,7 +11,9 @@ from sbnet.model.network import Network
 from sbnet.model.notes import Note
 from sbnet.model.roles import HIDDEN_UNITS
 from sbnet.model.states import NO_YES
+from sbnet.tables.kinds import ORDERED, YES_NO, Column
 from sbnet.tables.schema import Schema
+from sbnet.tables.words import bit
 
 COLUMNS = "columns"
 """The group of the variables that are columns of a table."""
@@ -48,6 +50,21 @@ def ids_of(network: Network) -> tuple[str, ...]:
     """The columns that named the rows of that table."""
     stored = _stored(network)
     return () if stored is None else stored[1]
+
+
+def column_of(network: Network, i: int) -> Column:
+    """How a variable of a network is read: as in the table that it was learned from, or by its states.
+
+    For two words, those for no and yes may stand in any language.
+    """
+    schema = schema_of(network)
+    if schema is not None and network.names[i] in schema.names:
+        return schema[network.names[i]]
+    states = network.states[network.names[i]]
+    two = len(states) == 2 and bit(states[0]) in (None, 0) and bit(states[1]) in (None, 1)
+    numbers = states == ("no", "yes")
+    cells: tuple[tuple[Any, ...], ...] = ((0,), (1,)) if numbers else tuple((state,) for state in states)
+    return Column(network.names[i], YES_NO if two else ORDERED, states, cells=cells)
 
 
 def _stored(network: Network) -> tuple[Schema, tuple[str, ...]] | None:
