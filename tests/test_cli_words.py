@@ -6,6 +6,7 @@ import csv
 import gzip
 import io
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ import pytest
 import sbnet as sb
 from sbnet.cli import main
 from sbnet.explore import answers
+from sbnet.tables.stored import schema_of
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -54,7 +56,7 @@ def model(tmp_path_factory):
     """A model of the people, learned from text."""
     folder = tmp_path_factory.mktemp("people")
     table, learned = written(folder / "people.csv", people()), str(folder / "people.sbn")
-    flags = ["--id", "person", "--missing", "-99", "--encode", "auto", "--label", "ill", "--quiet"]
+    flags = ["--id", "person", "--missing", "-99", "--label", "ill", "--quiet"]
     assert main(["fit", table, *flags, "--hidden", "2", "--epochs", "8", "-o", learned]) == 0
     return learned
 
@@ -94,27 +96,29 @@ def test_columns_are_evidence_in_their_own_words(model, capsys):
     told = json.loads(
         said(capsys, "infer", model, "smokes=No", "vote=red", "age=70", "car=2", "--about", "ill", "--json")
     )
-    network = sb.read(model)
-    ages = {name: 1 for name in network.names if name.startswith("age>") and "switch" not in name}
-    assert all(told["evidence"][name] == 1 for name in ages)
-    assert told["evidence"]["smokes=yes"] == 0
-    assert told["evidence"]["vote=red"] == told["evidence"]["car=2"] == 1
-    assert [unit["name"] for unit in told["units"]] == ["ill=yes"]
-    assert set(told["units"][0]["contributions"]) == {"smokes=No", "vote=red", "age=70", "car=2"}
-    by_units = [f"{name}={state}" for name, state in told["evidence"].items()]
-    assert json.loads(said(capsys, "infer", model, *by_units, "--about", "ill=yes", "--json"))["bound"] == told["bound"]
+    schema = schema_of(sb.read(model))
+    oldest = schema["age"].states[-1]
+    assert told["evidence"] == {"smokes": "no", "vote": "red", "age": oldest, "car": "2"}
+    (ill,) = told["units"]
+    assert ill["name"] == "ill"
+    assert sum(ill["mean"].values()) == pytest.approx(1.0)
+    by_states = [f"{name}={state}" for name, state in told["evidence"].items()]
+    assert json.loads(said(capsys, "infer", model, *by_states, "--about", "ill", "--json")) == told
+
+
+def test_every_column_has_a_line_with_its_distribution(model, capsys):
+    lines = said(capsys, "infer", model, "smokes=yes", "vote=red").splitlines()
+    assert [line.split()[0] for line in lines[2:5]] == ["car", "age", "ill"]
+    assert re.search(r"ill +no 0\.\d+, yes 0\.\d+", lines[4])
 
 
 def test_errors_list_the_words_of_a_column(model, sky, capsys):
-    assert "column 'vote' is given as 'pink'; say blue, dark, green, red or unknown" in complaint(
-        capsys, "infer", model, "vote=pink"
-    )
-    assert "column 'smokes' is given as 'maybe'; say no, yes or unknown" in complaint(
+    assert "unit 'vote' is given as 'pink'; its states are " in complaint(capsys, "infer", model, "vote=pink")
+    assert "unit 'smokes' is given as 'maybe'; say yes, no or unknown" in complaint(
         capsys, "infer", model, "smokes=maybe"
     )
-    assert "column 'age' is given as 'old'; say a number (up to " in complaint(capsys, "infer", model, "age=old")
-    assert "names column 'age' twice" in complaint(capsys, "infer", model, "age=20", "age=30")
-    assert "is 0 and that it is 1" in complaint(capsys, "infer", model, "smokes=yes", "smokes=yes=no")
+    assert "unit 'age' is given as 'old'; say a number (up to " in complaint(capsys, "infer", model, "age=old")
+    assert "names unit 'age' twice" in complaint(capsys, "infer", model, "age=20", "age=30")
     told = "unit 'sky' is given as 'fog'; its states are clear, cloud and rain; say clear, cloud or rain, or unknown"
     assert told in complaint(capsys, "infer", sky, "sky=fog")
     assert "did you mean 'smokes'?" in complaint(capsys, "infer", model, "smoke=yes")
@@ -149,7 +153,7 @@ def test_findings_of_one_variable_are_taken_away_together(coded):
 
 def test_the_label_of_a_score_is_a_column(model, table, tmp_path, capsys):
     rows = lists(said(capsys, "score", model, table, "--label", "ill"))
-    assert rows[0] == ["person", "bound", "P(ill=yes)"]
+    assert rows[0] == ["person", "bound", "P(ill)"]
     chance = np.array([float(row[2]) for row in rows[1:]])
     truth = np.array([row[-1] for row in people()])
     assert chance[truth == "yes"].mean() > chance[truth == "no"].mean() + 0.1
@@ -159,9 +163,9 @@ def test_the_label_of_a_score_is_a_column(model, table, tmp_path, capsys):
 
 def test_a_label_of_several_values_has_a_chance_for_each(model, table, capsys):
     rows = lists(said(capsys, "score", model, table, "--label", "vote"))
-    assert rows[0][2:] == ["P(vote=blue, dark)", "P(vote=green)", "P(vote=red)"]
+    assert sorted(rows[0][2:]) == ["P(vote=blue, dark)", "P(vote=green)", "P(vote=red)"]
     np.testing.assert_allclose([sum(map(float, row[2:])) for row in rows[1:]], 1.0, atol=1e-8)
-    assert "P(age up to " in said(capsys, "score", model, table, "--label", "age").splitlines()[0]
+    assert "P(age=up to " in said(capsys, "score", model, table, "--label", "age").splitlines()[0]
 
 
 # --- what is remembered -----------------------------------------------------------------------------------------------
@@ -173,9 +177,14 @@ def test_missing_and_id_are_remembered(model, table, tmp_path, capsys):
     )
     assert main(["convert", model, "-o", str(tmp_path / "people.toml")]) == 0
     assert said(capsys, "score", str(tmp_path / "people.toml"), table).startswith("person;bound\n00000;")
-    shown = said(capsys, "show", model, "smokes=yes")
+    shown = said(capsys, "show", model, "smokes")
     assert "table: " not in shown  # what the model remembers is not for people
-    assert "column: " not in shown
+
+
+def test_show_prints_the_schema_and_the_strongest_associations(model, capsys):
+    shown = said(capsys, "show", model)
+    assert shown.startswith("column  read as")
+    assert "What columns tell about each other" in shown
 
 
 # --- types ------------------------------------------------------------------------------------------------------------
@@ -250,7 +259,7 @@ def test_odd_tables_are_refused_in_a_line(model, table, tmp_path, capsys):
     for command in (
         ["score", model],
         ["fit", "-o", str(tmp_path / "m.sbn")],
-        ["fit", "--encode", "auto", "-o", "m.sbn"],
+        ["fit", "-o", "m.sbn"],
     ):
         assert "column 'smokes' holds ['yes']" in complaint(capsys, *command, str(tmp_path / "lists.parquet"))
     packed = gzip.compress(Path(table).read_bytes())
@@ -263,17 +272,16 @@ def test_odd_tables_are_refused_in_a_line(model, table, tmp_path, capsys):
 
 def test_a_table_that_must_be_explained(model, tmp_path, capsys):
     raw = written(tmp_path / "people.csv", people())
-    line = complaint(capsys, "fit", raw, "-o", str(tmp_path / "m.sbn"))
-    assert "'person' holds 00000, 00001, 00002, …" in line
-    assert "'smokes' holds " in line
-    assert all(way in line for way in ("--id", "--encode auto", "--missing", "--ignore"))
+    assert main(["fit", raw, "-o", str(tmp_path / "m.sbn")]) == 0
+    told = capsys.readouterr()
+    assert "left out: 'person (names rows)'" in told.err
+    assert "values that may mark missing cells" in told.err  # -99
+    assert told.out.startswith("column  read as")
     rows = people()
     rows[3][1] = "-98"
     odd = written(tmp_path / "odd.csv", rows)
-    assert "holds '-98' on line 5; its values are no, yes" in complaint(capsys, "score", model, odd).replace(
-        " and", ","
-    )
-    assert "say --missing -98" in complaint(capsys, "score", model, odd)
+    assert main(["score", model, odd]) == 0
+    assert "values that were not there in fitting count as missing: smokes ('-98')" in capsys.readouterr().err
 
 
 def test_slips_with_files(model, table, tmp_path, capsys):
@@ -285,26 +293,28 @@ def test_slips_with_files(model, table, tmp_path, capsys):
 # --- helpers ----------------------------------------------------------------------------------------------------------
 
 
-def test_helpers_are_neither_asked_for_nor_listed(model, table, capsys):
-    network = sb.read(model)
-    helpers = {name for name in network.names if network.notes[name].group == "hidden"}
+def test_helpers_are_neither_asked_for_nor_listed(model, tmp_path, capsys):
     asked = json.loads(said(capsys, "next", model, "smokes=yes", "--about", "ill", "--json"))
-    assert asked["about"] == ["ill=yes"]
-    assert not helpers & {one["name"] for one in asked["questions"]}
+    assert asked["about"] == ["ill"]
+    binary = written(tmp_path / "two.csv", [[row[1], row[5]] for row in people()], ["smokes", "ill"])
+    flags = ["--missing", "-99", "--hidden", "2", "--epochs", "8", "--quiet", "-o", str(tmp_path / "two.sbn")]
+    assert main(["fit", binary, *flags]) == 0
+    two = str(tmp_path / "two.sbn")
+    network = sb.read(two)
+    helpers = {name for name in network.names if network.notes[name].group == "hidden"}
+    assert helpers >= {"h1_0", "h1_1"}
     assert not helpers & set(sb.next_question(network, {}).names)
-    answers = said(capsys, "infer", model, "--table", table).splitlines()[0].split(";")
+    answers = said(capsys, "infer", two, "--table", binary).splitlines()[0].split(";")
     assert not helpers & set(answers)
     assert set(network.names) - helpers <= set(answers)
-    shown = said(capsys, "show", model)
-    assert f"... {len(helpers)} hidden units and switches" in shown
+    shown = said(capsys, "show", two)
+    assert f"... {len(helpers)} hidden units" in shown
     assert "h1_0" not in shown
-    assert f"... {len(helpers)} hidden units and switches" in said(capsys, "infer", model, "age=30")
-    assert "h1_0" in said(capsys, "infer", model, "age=30", "--about", "h1_0")
+    assert "h1_0" in said(capsys, "infer", two, "smokes=yes", "--about", "h1_0")
 
 
 def test_priors_say_where_they_come_from(model, sky, capsys):
-    assert "(prior: from 16,384 samples)" in said(capsys, "show", model)
-    assert "prior → mean" in said(capsys, "infer", model, "age=30")
+    assert "ln P = " in said(capsys, "infer", model, "age=30")
     assert "prior → probability" in said(capsys, "infer", sky, "sky=rain")
 
 
@@ -343,25 +353,16 @@ def test_words_of_a_table_mean_what_they_mean_on_the_command_line(two, tmp_path,
     assert by_word(capsys, tmp_path, two, ["ja", "nein"]) == by_word(capsys, tmp_path, two, ["1", "0"])
     assert said(capsys, "infer", two, "fever=ja") == said(capsys, "infer", two, "fever=yes")
     assert said(capsys, "infer", two, "fever=нет") == said(capsys, "infer", two, "fever=0")
-    for cells, reason in (
-        ("nein no", "'nein' and 'no', which both mean no"),
-        ("gut schlecht", "column 'fever' holds 'gut' and 'schlecht', which the model does not know; say yes and no"),
-    ):
-        (tmp_path / "t.csv").write_text("\n".join(["fever", *cells.split()]) + "\n")
-        for more in ([], ["--quiet"]):
-            assert reason in complaint(capsys, "infer", two, "--table", str(tmp_path / "t.csv"), *more)
+    (tmp_path / "t.csv").write_text("fever\ngut\nschlecht\n")
+    for more in ([], ["--quiet"]):
+        line = complaint(capsys, "infer", two, "--table", str(tmp_path / "t.csv"), *more)
+        assert "column 'fever' holds 'gut' on line 2; its states are no and yes" in line
 
 
-def test_a_letter_is_read_with_the_one_that_comes_much_later(two, tmp_path, capsys):
-    long = by_word(capsys, tmp_path, two, ["n"] * 3000 + ["j"])
-    assert [row[-1] for row in long[-2:]] == ["0", "1"]
-
-
-@pytest.mark.parametrize("encode", [[], ["--encode", "auto"]])
-def test_learned_models_remember_their_words_and_read_those_of_others(encode, tmp_path, capsys):
+def test_learned_models_remember_their_words_and_read_those_of_others(tmp_path, capsys):
     rows = [["ja", "nein"], ["ja", "ja"], ["nein", "nein"], ["nein", "ja"], ["nein", "nein"]] * 8
     table, learned = written(tmp_path / "t.csv", rows, ["a", "b"], ","), str(tmp_path / "m.toml")
-    assert main(["fit", table, "--hidden", "0", "--epochs", "3", "--quiet", *encode, "-o", learned]) == 0
+    assert main(["fit", table, "--hidden", "0", "--epochs", "3", "--quiet", "-o", learned]) == 0
     answers = []
     for no, yes in (("nein", "ja"), ("NO", "Yes"), ("non", "oui")):
         told = json.loads(said(capsys, "infer", learned, f"a={yes}", f"b={no}", "--json"))
@@ -380,7 +381,7 @@ def test_words_are_not_turned_round_where_a_model_names_its_states_the_other_way
     assert json.loads(said(capsys, "infer", model, "well=yes", "--json"))["evidence"] == {"well": 0}
     assert "unit 'well' is given as 'ja'; say no, yes, 1, 0 or unknown" in complaint(capsys, "infer", model, "well=ja")
     (tmp_path / "t.csv").write_text("well\nja\n")
-    assert "holds 'ja' on line 2; its values are yes and no" in complaint(
+    assert "holds 'ja' on line 2; its states are yes and no" in complaint(
         capsys, "infer", model, "--table", str(tmp_path / "t.csv")
     )
 

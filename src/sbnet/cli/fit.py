@@ -58,7 +58,7 @@ def run(chosen: argparse.Namespace) -> int:
         if chosen.quiet:
             warnings.simplefilter("ignore", CodingWarning)
         density = SBNDensity(**settings, columns=said, label=label, missing=list(table.gone)).fit(cells)
-    network = with_schema(density.network_, density.schema_, ids)
+    network = with_schema(density.network_, density.schema_, ids, chosen.ignore)
     write_model(network, chosen.out, chosen.to)
     bound, n = float(density.bounds_[-1]), len(cells[names[0]])
     if chosen.json and chosen.out != "-":

@@ -86,7 +86,8 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
             values = [f"{p:.6g}" for p in probabilities[k][own, 1].tolist()]
             new = [_as_cell(value, str if kind is str else float, column.name) for value in values]
         elif column.column.has_intervals:
-            new = column.column.nearest(probabilities[k][own])
+            near = column.column.nearest(probabilities[k][own])
+            new = [_as_cell(cell, kind, column.name) for cell in near]
         else:
             new = [_as_cell(column.cell(s), kind, column.name) for s in whole[own, column.unit].tolist()]
         for r, value in zip(some[own].tolist(), new, strict=True):

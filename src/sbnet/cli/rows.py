@@ -24,7 +24,7 @@ from sbnet.model.names import spelled
 from sbnet.model.network import Network
 from sbnet.tables import frames
 from sbnet.tables.reading import Block, Hints, Source, open_table
-from sbnet.tables.stored import ids_of, schema_of
+from sbnet.tables.stored import ids_of, ignored_of, schema_of
 
 COMPLETIONS = 1024
 """Ways to complete a row that are gone through before they are drawn."""
@@ -87,11 +87,12 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
     gone = (*frames.missing_values([*learned, *chosen.missing]), *(() if schema is not None else (-1.0,)))
     with open_table(chosen.table, hints(chosen, network)) as source:
         head = TableHead.begin(source, gone)
-        said, ignored, ids = (
-            [spelled(name, head.names) for name in names] for names in (chosen.id, chosen.ignore, ids_of(network))
+        said, ignored, ids, left = (
+            [spelled(name, head.names) for name in names]
+            for names in (chosen.id, chosen.ignore, ids_of(network), ignored_of(network))
         )
-        known = [name for name in ids if name in head.names]
-        ids = said or [name for name in known if name not in ignored]
+        known = [name for name in (*ids, *left) if name in head.names]
+        ids = said or [name for name in ids if name in known and name not in ignored]
         columns = match(network, head, [*ids, *ignored, *known])
         if not columns:
             raise ParameterError(f"{source.what} has no column that is a unit of the model")

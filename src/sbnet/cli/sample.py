@@ -17,6 +17,7 @@ from sbnet.exact.probability import sample
 from sbnet.model.network import Network
 from sbnet.questions.evidence import words_of
 from sbnet.tables import frames
+from sbnet.tables.kinds import Column
 from sbnet.tables.stored import COLUMNS, schema_of
 
 EXAMPLES = """
@@ -46,12 +47,19 @@ def run(chosen: argparse.Namespace) -> int:
     schema = None if chosen.units == "all" else schema_of(network)
     named = _names(network, every=chosen.units == "all") if schema is None else list(schema.names)
     units = [network.index(name) for name in named]
+    numbers = {} if schema is None else {name: _spell_numbers(schema[name]) for name in named}
     rng = np.random.default_rng(chosen.seed)
     with open_writer(chosen.out, named, as_json=chosen.json) as writer:
         for begin in range(0, n, _BLOCK):
             states = sample(network, min(_BLOCK, n - begin), rng=rng, do=held)[:, units]
             if schema is not None:
-                writer.put([schema.cells(name, states[:, k], rng) for k, name in enumerate(named)])
+                drawn = [schema.cells(name, states[:, k], rng) for k, name in enumerate(named)]
+                writer.put(
+                    [
+                        list(_as_numbers(cells)) if numbers[name] else cells
+                        for name, cells in zip(named, drawn, strict=True)
+                    ]
+                )
                 continue
             words = [_as_numbers(words_of(network, i)) or (0, 1) for i in units]
             writer.put([[own[s] for s in states[:, k].tolist()] for k, own in enumerate(words)])
@@ -71,6 +79,12 @@ def _names(network: Network, *, every: bool) -> list[str]:
     """Of the columns of a model that was learned from a table, or of all variables."""
     own = [name for name in network.names if every or network.notes[name].group == COLUMNS]
     return own or list(network.names)
+
+
+def _spell_numbers(column: Column) -> bool:
+    """Are all cells of a column text that spells numbers just as they would be printed?"""
+    cells = [cell for own in column.cells for cell in own]
+    return all(isinstance(cell, str) for cell in cells) and not isinstance(_as_numbers(cells)[0], str)
 
 
 def _as_numbers(words: Sequence[str]) -> tuple[Any, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from sbnet.errors import FileFormatError
 from sbnet.model.network import Network
@@ -29,10 +29,10 @@ def is_own(text: str) -> bool:
     return text.startswith(_TABLE)
 
 
-def with_schema(network: Network, schema: Schema, ids: Sequence[str] = ()) -> Network:
-    """The network with notes on its columns, of which `ids` name rows; all other variables are hidden ones."""
+def with_schema(network: Network, schema: Schema, ids: Sequence[str] = (), ignored: Sequence[str] = ()) -> Network:
+    """The network with notes on the columns of its table, of which `ids` name rows; other variables are hidden ones."""
     notes = dict.fromkeys(network.names, Note(group=HIDDEN_UNITS))
-    words = json.dumps({"schema": schema.to_dict(), "id": list(ids)}, ensure_ascii=False)
+    words = json.dumps({"schema": schema.to_dict(), "id": list(ids), "ignore": list(ignored)}, ensure_ascii=False)
     for column in schema.variables:
         own = column.states if network.states[column.name] == NO_YES != column.states else ()
         source = _TABLE + words if column is schema.variables[0] else ""
@@ -43,13 +43,19 @@ def with_schema(network: Network, schema: Schema, ids: Sequence[str] = ()) -> Ne
 def schema_of(network: Network) -> Schema | None:
     """How the table was read that a network was learned from; None if it was not learned from one."""
     stored = _stored(network)
-    return None if stored is None else stored[0]
+    return None if stored is None else stored.schema
 
 
 def ids_of(network: Network) -> tuple[str, ...]:
     """The columns that named the rows of that table."""
     stored = _stored(network)
-    return () if stored is None else stored[1]
+    return () if stored is None else stored.ids
+
+
+def ignored_of(network: Network) -> tuple[str, ...]:
+    """The columns of that table that were to be ignored."""
+    stored = _stored(network)
+    return () if stored is None else stored.ignored
 
 
 def column_of(network: Network, i: int) -> Column:
@@ -67,23 +73,29 @@ def column_of(network: Network, i: int) -> Column:
     return Column(network.names[i], YES_NO if two else ORDERED, states, cells=cells)
 
 
-def _stored(network: Network) -> tuple[Schema, tuple[str, ...]] | None:
+class _Stored(NamedTuple):
+    schema: Schema
+    ids: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+
+def _stored(network: Network) -> _Stored | None:
     if _Key not in network._cache:
         text = next((note.source for note in network.notes.values() if is_own(note.source)), None)
         network._cache[_Key] = None if text is None else _parsed(network, text)
-    found: Any = network._cache[_Key]
-    return None if found is None else (found[0], found[1])
+    found: _Stored | None = network._cache[_Key]
+    return found
 
 
-def _parsed(network: Network, text: str) -> tuple[Schema, tuple[str, ...]] | None:
+def _parsed(network: Network, text: str) -> _Stored | None:
     try:
         said = json.loads(text.removeprefix(_TABLE))
         if "schema" not in said:  # of a time when columns of a table were units
             return None
-        schema, ids = Schema.from_dict(said["schema"]), tuple(map(str, said["id"]))
+        stored = _Stored(Schema.from_dict(said["schema"]), tuple(map(str, said["id"])), tuple(map(str, said["ignore"])))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise FileFormatError(f"the model has a note on its table that cannot be read: {error}") from None
-    for column in schema.variables:
+    for column in stored.schema.variables:
         if network.states.get(column.name) != column.states:
             raise FileFormatError(f"the model has a note on column {column.name!r}, and no such variable")
-    return schema, ids
+    return stored
