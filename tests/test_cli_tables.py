@@ -173,8 +173,9 @@ def test_sample_speaks_the_words_of_the_table(learned, tmp_path):
     header, *rows = read(tmp_path / "s.csv")
     assert header == list(WORDS)
     assert {tuple(sorted({row[k] for row in rows})) for k in range(4)} == set(WORDS.values())
-    states = sb.sample(sb.read(learned[0]), 4096, rng=np.random.default_rng(1))
-    assert [row[2] for row in rows[:4096]] == [WORDS["vote"][s] for s in states[:, sb.read(learned[0]).index("vote")]]
+    network = sb.read(learned[0])
+    states = sb.sample(network, 4096, rng=np.random.default_rng(1))
+    assert [row[2] for row in rows[:4096]] == [network.states["vote"][s] for s in states[:, network.index("vote")]]
 
 
 def test_sample_of_a_network_by_hand(tmp_path, capsys):

@@ -53,13 +53,8 @@ def run(chosen: argparse.Namespace) -> int:
         for begin in range(0, n, _BLOCK):
             states = sample(network, min(_BLOCK, n - begin), rng=rng, do=held)[:, units]
             if schema is not None:
-                drawn = [schema.cells(name, states[:, k], rng) for k, name in enumerate(named)]
-                writer.put(
-                    [
-                        list(_as_numbers(cells)) if numbers[name] else cells
-                        for name, cells in zip(named, drawn, strict=True)
-                    ]
-                )
+                drawn = {name: schema.cells(name, states[:, k], rng) for k, name in enumerate(named)}
+                writer.put([list(_as_numbers(cells)) if numbers[name] else cells for name, cells in drawn.items()])
                 continue
             words = [_as_numbers(words_of(network, i)) or (0, 1) for i in units]
             writer.put([[own[s] for s in states[:, k].tolist()] for k, own in enumerate(words)])

@@ -1,9 +1,10 @@
-"""An imputer for binary tables."""
+"""An imputer for tables of any columns."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -30,6 +31,7 @@ from sbnet.inference.impossible import warn_of_impossible
 from sbnet.inference.solvers.block_gibbs import cell_probabilities
 from sbnet.inference.solvers.completions import informed
 from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference.solvers.filling import draw, fill
 from sbnet.inference.solvers.particles import NUMBER, Particles, average, particles, seeds_of_places, suits
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
@@ -42,30 +44,32 @@ from sbnet.tables.frames import Array
 
 @transforms_by_partition
 class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTemplate):  # type: ignore[misc]
-    """Fill the missing cells of a binary table, from a sigmoid belief network learned from the same or another table.
+    """Fill the missing cells of a table, from a network learned from the same or another table.
 
-    Observed cells stay as they are, to the last bit. In a column of zeros and ones, what is filled in is the posterior
-    mean of a cell given the observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. A column of two
-    other values, such as "yes" and "no" or 1 and 2, is filled with these: with the more probable one, or with a draw.
-    With a threshold, `binarize`, what is filled in is on the scale from 0 to 1. With `encode`, a table of categories
-    and numbers comes back as it was given, of the same kind and with the same types, missing cells filled with the most
-    probable values or with draws.
+    Observed cells stay as they are, to the last bit, and the table comes back as it was given, of the same kind and
+    with the same types. The cells of a row are filled in together, so that they do not contradict each other: with the
+    completion of the row that has the most cells right in the mean, numbers with the seen value nearest to their
+    posterior mean, or with a draw. Columns that name rows are left alone.
+
+    A table of zeros and ones alone is an array of numbers: what is filled in is the posterior mean of a cell given the
+    observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. Where all columns have two values, others
+    than 0 and 1 are filled with the more probable one, or with a draw.
 
     Parameters
     ----------
-    density, hidden, binarize, encode, missing, settings, random_state, verbose
+    density, hidden, binarize, encode, columns, missing, settings, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores. Results do not depend on
         it.
     strategy : {"mean", "mode", "sample"}
-        Fill with posterior means; or with the more probable value, in columns of zeros and ones too; or with draws,
-        which keep the spread, and within a row the correlations that the network finds.
+        Fill with posterior means; or with the more probable value, in columns of zeros and ones and of numbers too; or
+        with draws, which keep the spread, and within a row the correlations that the network finds.
     particles : int
         Complete states of each row that are drawn from its posterior, by sequential Monte Carlo and three Gibbs sweeps;
         means are averages of their conditional probabilities. More take longer and are more exact. 0 is mean field,
-        which has no random numbers, but is overconfident where missing cells depend on one another. (With
-        `encode`, chains that move a whole cell at a time are used instead.)
+        which has no random numbers, but is overconfident where missing cells depend on one another. (Where columns have
+        more than two states, completions of rows are gone through or drawn instead.)
     multiple : int or None
         How many completed tables :meth:`draws` gives. Each has a network of its own, learned in :meth:`fit` from rows
         drawn with replacement, so that they differ by as much as is not known: multiple imputations for Rubin's rules.
@@ -94,6 +98,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         hidden: Any = None,
         binarize: float | None = None,
         encode: Any = None,
+        columns: Any = None,
         missing: Any = None,
         settings: Training | None = None,
         n_jobs: int | None = None,
@@ -107,6 +112,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         self.hidden = hidden
         self.binarize = binarize
         self.encode = encode
+        self.columns = columns
         self.missing = missing
         self.settings = settings
         self.n_jobs = n_jobs
@@ -148,6 +154,8 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         sampling, certain = self.strategy == "sample", self.strategy == "mode"
         if self.encoder_ is not None:
             return self._fill_encoded(X, np.random.default_rng(self._seed()) if sampling else None)
+        if not self._is_binary():
+            return self._fill_states(X, self.network_, np.random.default_rng(self._seed()) if sampling else None)
         table, _ = self._table(X, reset=False)
         if sampling:
             filled = self._drawn(table, self._members(), self._seed())
@@ -156,6 +164,42 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         else:
             filled = self._fill(table, lambda posterior: posterior.means, certain=certain)
         return as_asked(self, filled, X)
+
+    def probabilities(self, X: Any, *, column: str) -> FloatArray:
+        """Of the states of a column, given the other observed cells of each row; see :meth:`SBNDensity.probabilities`.
+
+        Parameters
+        ----------
+        X
+            Rows.
+        column : str
+            Its name.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_states)
+            In the order of ``imputer.schema_[column].states``.
+        """
+        return SBNDensity.probabilities(self, X, column=column)  # type: ignore[arg-type]
+
+    def _fill_states(self, X: Any, network: Network, rng: np.random.Generator | None) -> Any:
+        """The table with missing cells filled in: as belongs together, or given `rng` by draws."""
+        schema = self.schema_
+        assert schema is not None
+        cells, names = self._table(X, reset=False)[0].cells, schema.names
+        some, units = np.flatnonzero((cells == HIDDEN).any(axis=1)), columns(network, names)
+        rows, probabilities = cells.copy(), None
+        states = place(network, cells[some], names)
+        if rng is not None:
+            rows[some] = draw(network, states, rng)[:, units]
+        elif len(some):
+            found = fill(network, states)
+            rows[some] = found.states[:, units]
+            if self.strategy == "mean":
+                probabilities = [np.zeros((len(cells), int(n))) for n in schema.n_states]
+                for own, unit in zip(probabilities, units, strict=True):
+                    own[some] = found.probabilities[unit]
+        return schema.fill(X, rows, probabilities, rng=rng)
 
     def cell_probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
         """Posterior probabilities of the values of columns, for rows of states of the units of `network_`.
@@ -190,6 +234,9 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
             if self.encoder_ is not None:
                 found.append(self._fill_encoded(X, np.random.default_rng(seed + k), [(network, None)]))
                 continue
+            if not self._is_binary():
+                found.append(self._fill_states(X, network, np.random.default_rng(seed + k)))
+                continue
             filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], [(network, None)], seed + k), X)
             array = isinstance(filled, np.ndarray)
             found.append(_wrap_data_with_container("transform", filled, X, self) if array else filled)
@@ -202,6 +249,10 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if not weights.any():
             weights = rows.weights
         again = replace(rows, weights=weights).keep(weights > 0.0)
+        if not self._is_binary():
+            other = copy(self)
+            other._fit_states(again, generator)
+            return other.network_
         if self.report_ is not None:
             again = again.named(tuple(name for name in self.network_.names if name in set(again.names)))
         return _choosing.learn_one(settings, again, generator, self.report_)[0].network

@@ -15,6 +15,7 @@ from sbnet.estimators._explain import Explanations, explain_rows
 from sbnet.estimators._large import by_partition
 from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import Training
+from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
 
 
@@ -26,7 +27,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
 
     Parameters
     ----------
-    density, hidden, binarize, encode, missing, settings, random_state, verbose
+    density, hidden, binarize, encode, columns, missing, settings, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
@@ -61,6 +62,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         hidden: Any = None,
         binarize: float | None = None,
         encode: Any = None,
+        columns: Any = None,
         missing: Any = None,
         contamination: Any = "auto",
         settings: Training | None = None,
@@ -72,6 +74,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         self.hidden = hidden
         self.binarize = binarize
         self.encode = encode
+        self.columns = columns
         self.missing = missing
         self.settings = settings
         self.n_jobs = n_jobs
@@ -127,7 +130,17 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         states, labels = self._states(self.network_, self._table(X, reset=False)[0]), getattr(X, "index", None)
         if labels is None or callable(labels):  # not the index of a pandas table; a list has a method index
             labels = range(len(states))
-        return explain_rows(states, self._places(self.network_), self._bounds, labels)
+        return explain_rows(states, self._explained(), self._bounds, labels)
+
+    def _explained(self) -> list[Place]:
+        """The columns, each with its states."""
+        if self.schema_ is None or self._is_binary():
+            return self._places(self.network_)
+        found = []
+        for column in self.schema_.variables:
+            unit, codes = self.network_.index(column.name), np.arange(len(column.states), dtype=np.int8)[:, None]
+            found.append(Place(column.name, np.array([unit]), codes, column.states))
+        return found
 
 
 def _share(contamination: Any) -> float | None:

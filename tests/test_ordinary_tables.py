@@ -1,0 +1,216 @@
+"""Ordinary tables through imputer, outlier detector and command: right answers with nothing to set."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+
+import matplotlib
+import numpy as np
+import pandas as pd
+import pytest
+
+matplotlib.use("Agg")
+
+import matplotlib.pyplot as plt
+
+import sbnet as sb
+from sbnet import plots
+from sbnet.cli import main
+from sbnet.estimators import SBNDensity, SBNImputer, SBNOutlier
+from sbnet.inference.associations import associations, mutual_information
+from sbnet.tables.stored import schema_of
+
+pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.CodingWarning")
+
+
+@pytest.fixture(scope="module")
+def passengers():
+    """Made up after the manner of the Titanic: `alive` repeats `survived`, `class` repeats `pclass`, `deck` is rare."""
+    rng, n = np.random.default_rng(0), 900
+    pclass = rng.choice([1, 2, 3], n, p=[0.25, 0.2, 0.55])
+    sex = rng.choice(["male", "female"], n, p=[0.65, 0.35])
+    age = np.clip(rng.normal(42 - 5 * pclass, 12, n), 0.5, 80).round()
+    score = 2.6 * (sex == "female") - 1.1 * (pclass - 1) - 0.02 * (age - 30) - 0.4
+    survived = (rng.random(n) < 1 / (1 + np.exp(-score))).astype(int)
+    fare = np.exp(rng.normal(4.6 - 0.9 * pclass, 0.5, n)).round(2)
+    frame = pd.DataFrame({"id": np.arange(n) + 7000, "survived": survived, "pclass": pclass, "sex": sex, "age": age})
+    frame["fare"], frame["class"] = fare, np.array(["First", "Second", "Third"])[pclass - 1]
+    frame["alive"], frame["deck"] = np.where(survived == 1, "yes", "no"), rng.choice(list("ABC"), n)
+    frame.loc[rng.random(n) < 0.2, "age"] = np.nan
+    frame.loc[rng.random(n) < 0.6, "deck"] = None
+    return frame
+
+
+@pytest.fixture(scope="module")
+def holes(passengers):
+    """A fifth of the cells hidden, but for the names of rows."""
+    hide = np.random.default_rng(1).random(passengers.shape) < 0.2
+    hide[:, 0] = False
+    return passengers.mask(hide), hide
+
+
+@pytest.fixture(scope="module")
+def imputer(holes):
+    return SBNImputer(random_state=0, multiple=2).fit(holes[0])
+
+
+def test_observed_cells_stay_and_copies_agree(imputer, holes):
+    given, _ = holes
+    whole = imputer.transform(given)
+    assert whole.notna().all().all()
+    assert whole.dtypes.equals(given.dtypes)
+    for name in given:
+        seen = given[name].notna()
+        assert (whole.loc[seen, name] == given.loc[seen, name]).all()
+    agree = (whole["alive"] == "yes") == (whole["survived"] == 1)
+    contradicted = ((given["alive"] == "yes") != (given["survived"] == 1)) & given["alive"].notna()
+    assert agree[~contradicted | given["survived"].isna()].all()
+    number = whole["class"].map({"First": 1, "Second": 2, "Third": 3})
+    assert (number == whole["pclass"]).mean() > 0.995
+
+
+def test_what_is_filled_in_is_better_than_the_commonest_value(imputer, holes, passengers):
+    given, hide = holes
+    whole = imputer.transform(given)
+    for name in ("survived", "sex", "class", "alive"):
+        gone = hide[:, list(given).index(name)]
+        right = (whole.loc[gone, name] == passengers.loc[gone, name]).mean()
+        assert right > (passengers.loc[gone, name] == given[name].mode()[0]).mean()
+    gone = hide[:, list(given).index("fare")]
+    error = np.sqrt(np.mean((whole.loc[gone, "fare"] - passengers.loc[gone, "fare"]) ** 2))
+    assert error < 0.9 * passengers["fare"].std()
+    assert set(whole["fare"]) <= set(given["fare"].dropna())  # fares that somebody paid
+
+
+def test_draws_differ_where_cells_are_missing_and_nowhere_else(imputer, holes):
+    given, _ = holes
+    one, other = imputer.draws(given)
+    same = one == other
+    assert same.to_numpy()[given.notna().to_numpy()].all()
+    assert not same["deck"].all()
+    assert ((one["alive"] == "yes") == (one["survived"] == 1)).mean() > 0.97
+    spread = one.loc[given["age"].isna(), "age"].std()
+    assert 0.7 < spread / given["age"].std() < 1.3  # as wide as ages are, which means are not
+
+
+def test_probabilities_of_a_column(imputer):
+    asked = pd.DataFrame({"sex": ["female", "male"], "class": ["First", "Third"]})
+    p = imputer.probabilities(asked, column="survived")
+    np.testing.assert_allclose(p.sum(axis=1), 1.0)
+    assert p[0, 1] > 0.8 > 0.3 > p[1, 1]
+    assert imputer.schema_["survived"].states == ("no", "yes")
+
+
+def test_names_of_rows_are_not_invented(passengers):
+    part = passengers.head(300)
+    lacking = part.assign(id=part["id"].where(part["id"] % 3 > 0))
+    assert SBNImputer(random_state=0).fit_transform(lacking)["id"].isna().sum() == 100
+
+
+def test_an_outlier_is_explained_by_column_and_state(passengers):
+    table = passengers.drop(columns="id")
+    outlier = SBNOutlier(random_state=0).fit(table)
+    odd = table.dropna().head(1).assign(alive="yes", survived=0)
+    assert outlier.predict(odd)[0] == -1
+    explained = outlier.explain(odd)[0]
+    assert set(explained.names[:2]) == {"alive", "survived"}
+    assert explained.nats[0] > 3.0
+    cell = dict(zip(explained.names, explained.values, strict=True))
+    assert cell["class"] in ("First", "Second", "Third")
+    assert cell["fare"] in outlier.schema_["fare"].states
+
+
+# --- the command ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def model(passengers, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("ship")
+    table, learned = str(folder / "ship.csv"), str(folder / "ship.sbn")
+    passengers.to_csv(table, index=False)
+    assert main(["fit", table, "-o", learned, "--quiet"]) == 0
+    return learned, table
+
+
+def said(capsys, *arguments):
+    assert main([*arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_a_question_about_a_first_class_woman_is_answered_as_the_data_do(model, passengers, capsys):
+    asked = ["sex=female", "class=First", "age=30"]
+    told = json.loads(said(capsys, "infer", model[0], *asked, "--json"))
+    found = {unit["name"]: unit["mean"] for unit in told["units"]}
+    alike = passengers[(passengers["sex"] == "female") & (passengers["pclass"] == 1)]
+    assert found["survived"]["yes"] == pytest.approx(alike["survived"].mean(), abs=0.06)
+    assert found["alive"]["yes"] == pytest.approx(found["survived"]["yes"], abs=0.01)
+    assert found["pclass"]["1"] > 0.99
+    lines = said(capsys, "infer", model[0], *asked).splitlines()
+    assert [line.split()[0] for line in lines[2:8]] == ["survived", "pclass", "fare", "alive", "deck", "(exact:"] or (
+        len(lines) == 8
+    )
+
+
+def test_infer_impute_and_exact_answers_agree(model, tmp_path, capsys):
+    network = sb.read(model[0])
+    schema = schema_of(network)
+    told = json.loads(said(capsys, "infer", model[0], "sex=female", "class=Second", "--json"))
+    exact = sb.exact_posterior(network, {"sex": "female", "class": "Second"}, units=["survived", "deck"])
+    means = {unit["name"]: unit["mean"] for unit in told["units"]}
+    assert means["survived"]["yes"] == pytest.approx(exact["survived"], abs=0.02)
+    for state, p in exact["deck"].items():
+        assert means["deck"][state] == pytest.approx(p, abs=0.03)
+    names = ["survived", "sex", "class", "pclass", "alive"]
+    (tmp_path / "row.csv").write_text(",".join(names) + "\n,female,Second,,\n")
+    filled = list(csv.DictReader(io.StringIO(said(capsys, "impute", model[0], str(tmp_path / "row.csv")))))[0]
+    likeliest = max(means["survived"], key=means["survived"].get)
+    assert filled == {"survived": str(int(likeliest == "yes")), "sex": "female", "class": "Second", "pclass": "2",
+                      "alive": likeliest}  # fmt: skip
+    assert schema["fare"].kind == "numbers"
+
+
+def test_the_schema_is_in_the_file_in_any_format(model, tmp_path, capsys):
+    again = str(tmp_path / "ship.toml")
+    assert main(["convert", model[0], "-o", again]) == 0
+    capsys.readouterr()
+    assert schema_of(sb.read(again)) == schema_of(sb.read(model[0]))
+    assert said(capsys, "score", again, model[1]) == said(capsys, "score", model[0], model[1])
+
+
+# --- associations -----------------------------------------------------------------------------------------------------
+
+
+def test_copies_are_the_strongest_associations(passengers):
+    density = SBNDensity(random_state=0).fit(passengers.drop(columns="id"))
+    pairs = associations(density.network_)
+    assert {frozenset(pair[:2]) for pair in pairs[:2]} == {
+        frozenset({"survived", "alive"}),
+        frozenset({"pclass", "class"}),
+    }
+    about = associations(density.network_, about="survived")
+    assert about[0][:2] in (("survived", "alive"), ("alive", "survived"))
+    deck = next(pair for pair in about if "deck" in pair[:2])
+    assert deck.nats < 0.02
+    ax = plots.associations(density, about="survived")
+    assert [tick.get_text() for tick in ax.get_yticklabels()][:2] == ["alive", "sex"]
+    ax = plots.associations(density)
+    assert ax.get_xlabel() == "mutual information, nats"
+    ax = plots.missing(passengers)
+    assert [tick.get_text() for tick in ax.get_yticklabels()] == list(passengers)
+    widths = [bar.get_width() for bar in ax.patches]
+    assert widths[4] == pytest.approx(passengers["age"].isna().mean())
+    plt.close("all")
+
+
+def test_mutual_information_is_that_of_the_table():
+    rng = np.random.default_rng(0)
+    one = rng.integers(0, 3, 200_000)
+    other = np.where(rng.random(200_000) < 0.5, one, rng.integers(0, 3, 200_000))
+    joint = np.full((3, 3), 0.5 / 9) + 0.5 / 3 * np.eye(3)
+    expected = float((joint * np.log(joint * 9)).sum())
+    pairs = np.column_stack([one, other]).astype(np.int8)
+    assert mutual_information(pairs, np.array([3, 3])) == pytest.approx(expected, abs=0.005)
+    apart = np.column_stack([one, rng.integers(0, 3, 200_000)]).astype(np.int8)
+    assert mutual_information(apart, np.array([3, 3])) < 1e-4
