@@ -209,8 +209,8 @@ def table(task: Task, generator: np.random.Generator) -> Table:
     states, weights = reading.states, row_weights(len(reading.states), task.sample_weight)
     if task.validation is None:
         return Table(task, states, weights, None)
-    if not is_share(task.validation):  # in the codings of the table to learn from
-        out = held_out_rows(read_many(task.network, task.validation, missing=task.missing, known=reading.codings))
+    if not is_share(task.validation):
+        out = held_out_rows(read_many(task.network, task.validation, missing=task.missing))
         return Table(task, states, weights, out)
     share = checks.fraction("validation", task.validation)
     n_out = min(max(1, round(share * len(states))), len(states) - 1)

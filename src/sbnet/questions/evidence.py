@@ -7,9 +7,8 @@ of one), a table by arrays with an axis of rows in front (or by the record of ma
 one pattern (:data:`OnePattern`); a data frame and a list of mappings, of lists or of arrays are tables
 (:data:`Table`). Of an array only its dimensions tell, which its type does not.
 
-Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them in :mod:`sbnet.tables.codings`. The
-units of a network have their meaning already: words that neither say what they mean nor stand in the note of their unit
-are refused, and two numbers other than 0 and 1 are read by their order, with a warning.
+Tables are read in :mod:`sbnet.tables.frames`, and the words and numbers in them as columns of states, see
+:mod:`sbnet.tables.schema`; a network that was learned from a table takes what that table had. Other words are refused.
 
 States are named in mappings and in tables with names, where a number is the state that is called so: 0 and 1 where the
 states are no and yes, or other words. In plain arrays, which have no names, a number is the number of the state.
@@ -18,24 +17,24 @@ states are no and yes, or other words. In plain arrays, which have no names, a n
 from __future__ import annotations
 
 import sys
-import warnings
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.errors import CodingWarning, EvidenceError, TableError, hint, unknown_unit
+from sbnet.errors import EvidenceError, TableError, hint, unknown_unit
 from sbnet.model.network import Network
 from sbnet.model.states import NO_YES, are_words, find, shown
 from sbnet.model.suggestions import check_kinds
 from sbnet.parallel.blocks import row_blocks
 from sbnet.parallel.lazy import Partitions
-from sbnet.tables import codings, frames
-from sbnet.tables.codings import Coding
+from sbnet.tables import frames
+from sbnet.tables.kinds import DATES, TICK_BOX, YES_NO
 from sbnet.tables.several import is_variable, several, spread
+from sbnet.tables.stored import column_of
 
 if TYPE_CHECKING:
     import pandas
@@ -59,11 +58,10 @@ _BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
 
 @dataclass(frozen=True)
 class Reading:
-    """Evidence in the internal form, whether it was one pattern, and the codings that had to be inferred, by unit."""
+    """Evidence in the internal form, and whether it was one pattern."""
 
     states: States
     single: bool
-    codings: dict[int, Coding] = field(default_factory=dict)
 
 
 def coerce_one(network: Network, evidence: EvidenceLike) -> States:
@@ -85,11 +83,9 @@ def coerce(network: Network, evidence: EvidenceLike, *, missing: Any = ()) -> tu
     return reading.states, reading.single
 
 
-def read_many(
-    network: Network, evidence: EvidenceLike, *, missing: Any = (), known: Mapping[int, Coding] | None = None
-) -> Reading:
-    """A table of patterns; `known` are the codings of units, by number, that another table has shown."""
-    return _of_many(evidence, read(network, evidence, missing=missing, known=known))
+def read_many(network: Network, evidence: EvidenceLike, *, missing: Any = ()) -> Reading:
+    """A table of patterns."""
+    return _of_many(evidence, read(network, evidence, missing=missing))
 
 
 def _of_many(evidence: EvidenceLike, reading: Reading) -> Reading:
@@ -107,30 +103,27 @@ def check_columns(network: Network, parts: Partitions, missing: Any) -> None:
 
 
 def read_part(network: Network, table: Any, missing: Any) -> States:
-    """One part of a table of which nobody sees the whole; its cells must say what they mean without those of others."""
-    reading, doubts = _read(network, table, missing, {})
-    if doubts:
-        raise EvidenceError(f"in one part of a table, {doubts[0]}")
-    return np.ascontiguousarray(_of_many(table, reading).states)
+    """One part of a table of which nobody sees the whole."""
+    return np.ascontiguousarray(read_many(network, table, missing=missing).states)
 
 
-def read(
-    network: Network, evidence: EvidenceLike, *, missing: Any = (), known: Mapping[int, Coding] | None = None
-) -> Reading:
+def read(network: Network, evidence: EvidenceLike, *, missing: Any = ()) -> Reading:
     """Evidence in any form; what is in `missing` is not observed, nor are -1, NaN, None, NA and empty cells."""
-    reading, doubts = _read(network, evidence, missing, known or {})
-    for doubt in doubts:
-        warnings.warn(doubt, CodingWarning, stacklevel=_outside())
-    return reading
-
-
-def _read(
-    network: Network, evidence: EvidenceLike, missing: Any, known: Mapping[int, Coding]
-) -> tuple[Reading, list[str]]:
-    """Evidence in any form, and what may have been meant otherwise."""
     check_kinds(network, evidence)
-    reader = _Reader(network, (*frames.missing_values(missing), -1.0), known)
-    return reader.read(evidence), reader.doubts
+    return _Reader(network, (*frames.missing_values(missing), -1.0)).read(evidence)
+
+
+def numbers_of_states(table: frames.Array, n_states: Any, gone: tuple[Any, ...] = ()) -> tuple[States, BoolArray]:
+    """Numbers of states from numbers of any type, -1 for none, for columns with so many states; which could be read."""
+    if table.dtype.kind == "b":
+        return table.astype(np.int8), np.ones(table.shape, dtype=np.bool_)
+    absent = np.isnan(table) if table.dtype.kind == "f" else np.zeros(table.shape, dtype=np.bool_)
+    for number in [number for number in map(frames.as_number, gone) if number is not None]:
+        absent |= table == (int(number) if table.dtype.kind in "iu" and number.is_integer() else number)
+    known = (table >= 0) & (table < n_states) & ~absent
+    if table.dtype.kind == "f":
+        known &= table == np.floor(table)
+    return np.where(known, table, -1).astype(np.int8), known | absent
 
 
 def check_means(network: Network, states: States, means: ArrayLike, single: bool) -> FloatArray:
@@ -182,12 +175,10 @@ def _series(evidence: Any) -> Any:
 
 
 class _Reader:
-    """Puts columns in the places of their units; keeps what had to be inferred, and what may be meant otherwise."""
+    """Puts columns in the places of their units."""
 
-    def __init__(self, network: Network, gone: tuple[Any, ...], known: Mapping[int, Coding]) -> None:
-        self.network, self.gone, self.known = network, gone, known
-        self.inferred: dict[int, Coding] = {}
-        self.doubts: list[str] = []
+    def __init__(self, network: Network, gone: tuple[Any, ...]) -> None:
+        self.network, self.gone = network, gone
         self.positions = False  # are numbers those of states, as in arrays, and not what states are called?
 
     def read(self, evidence: Any) -> Reading:
@@ -225,10 +216,7 @@ class _Reader:
 
     def sheet(self, sheet: frames.Sheet) -> Reading:
         """Columns matched by name."""
-        units = [_unit_index(self.network, name) for name in sheet.names or ()]
-        reading = self.place(sheet, units)
-        self.doubt_signs(sheet, units, reading.states)
-        return reading
+        return self.place(sheet, [_unit_index(self.network, name) for name in sheet.names or ()])
 
     def array(self, table: np.ndarray[Any, Any], single: bool) -> Reading:
         """An array; if it is one of numbers, zeros and ones are seen at once, for many columns together."""
@@ -238,14 +226,10 @@ class _Reader:
         odd: BoolArray = np.zeros(width, dtype=np.bool_)
         if table.dtype.kind in "biuf":
             for block in row_blocks(len(table), width):  # a long table must not cost several more of its size
-                if self.network.is_binary:
-                    states[block, first:], good = codings.zeros_and_ones(table[block], self.gone)
-                else:
-                    states[block, first:], good = codings.numbers_of_states(table[block], n, self.gone)
+                states[block, first:], good = numbers_of_states(table[block], n, self.gone)
                 odd |= ~good.all(axis=0)
         else:
             odd[:] = [not self.plain(table[:, k].tolist(), states[:, first + k], int(n[k])) for k in range(width)]
-        odd[[i - first for i in self.known if i >= first]] = True
         if not odd.any():
             return Reading(states, single)
         sheet, columns = frames.from_array(table, self.gone), np.flatnonzero(odd)
@@ -279,7 +263,7 @@ class _Reader:
 
     def plain(self, values: list[Any], out: States, n_states: int = 2) -> bool:
         """Put states `out` for cells that are 0, 1, -1, NaN or None, as most are; False if there are others."""
-        if self.known or len(self.gone) > 1:
+        if len(self.gone) > 1:
             return False
         states: list[int] = []
         for value in values:
@@ -309,12 +293,11 @@ class _Reader:
             name = repr(self.network.names[i])
             what = f"unit {name}" if records else f"column {k} ({name})"
             states[:, i] = self.column(sheet, int(k), int(i), what, "" if records and single else None)
-        self.doubt_inferred()
-        return Reading(states, single, self.inferred)
+        return Reading(states, single)
 
     def column(self, sheet: frames.Sheet, k: int, i: int, what: str, where: str | None) -> States:
-        """One column, by the coding that is known, by its words, or by the order of its two values."""
-
+        """One column, by the names of states; in arrays, by their numbers."""
+        own = column_of(self.network, i)
         words = words_of(self.network, i)
 
         def refuse(r: int, more: str = "") -> TableError:
@@ -326,75 +309,28 @@ class _Reader:
             return TableError(f"{what} holds {cell}{place}; {states}{more}")
 
         try:
-            column = sheet.columns[k]
-            if column.dates:
-                raise frames.dates(column.name)
+            cells = sheet.columns[k]
+            if cells.dates and own.kind != DATES:
+                raise frames.dates(cells.name)
         except TableError:
             if where is None:
                 raise
             raise refuse(0) from None
-        if self.named(i) and i not in self.known:
-            return self.by_name(sheet, k, column, words, refuse)
-        if i not in self.known and column.is_number:
-            states, good = codings.zeros_and_ones(column.values, ())
-            if good.all():
-                return states
-        noted = self.noted(column, i)
-        coding = self.known.get(i) or noted or codings.learn(column)
-        if coding is None or (not coding.known and i not in self.known and not codings.are_states(coding)):
-            values = codings.distinct(column)
-            many = "; say missing=[…] for those that are no state" if len(values) > 2 else codings.clash(values)
-            raise refuse(codings.first_strange(column), f". It holds {codings.listing(values)}{many}" if many else "")
-        if noted is None and i not in self.known:  # which value is 1 is said by the words, or by their order
-            said = not words or Coding(*words).is_translatable if coding.known else column.ordered
-            if not (coding.has_order or said):
-                own = f"its states are {' and '.join(words)}"
-                way = own if words else "say yes and no, or name them in Note(states=(…, …))"
-                found = codings.listing(codings.distinct(column))
-                raise TableError(f"{what} holds {found}, which the network does not know; {way}, or 0 and 1")
-        states, strange = codings.read(column, coding)
-        if strange is not None:
-            raise refuse(strange, f"; elsewhere {coding}")
-        if not coding.known and noted is None:
-            self.inferred[i] = coding
-        return states
-
-    def by_name(
-        self,
-        sheet: frames.Sheet,
-        k: int,
-        column: frames.Column,
-        words: tuple[str, ...],
-        refuse: Callable[[int, str], TableError],
-    ) -> States:
-        """A column of the names of states, or of an array, of their numbers."""
-        found: dict[Any, int | None] = {}
-        cells = column.values.tolist()
-        for value in dict.fromkeys(cells):
-            if value is None or value != value:
-                continue
-            place = isinstance(value, float) and self.positions
-            found[value] = codings.place_of(value, len(words)) if place else find(words, value)
-        states = np.full(len(cells), HIDDEN, np.int8)
-        absent = [word for word in words if frames.one_cell("", word, self.gone) is None]
-        for r, value in enumerate(cells):
-            if value is None or value != value:
-                if absent and not self.positions:  # a state that is called as missing cells are
-                    given = find(absent, sheet.given(r, k))
-                    states[r] = HIDDEN if given is None else words.index(absent[given])
-                continue
-            state = found[value]
-            if state is None:
-                raise refuse(r, hint(value, words, likeness=0.6) if isinstance(value, str) else "")
-            states[r] = state
-        return states
-
-    def noted(self, column: frames.Column, i: int) -> Coding | None:
-        """The words for the states of a unit, if it has some and the column is written in them."""
-        words = words_of(self.network, i)
-        if not words or codings.read(column, Coding(*words))[1] is not None:
-            return None
-        return Coding(*words)
+        if cells.is_number and self.positions:
+            found, good = numbers_of_states(cells.values, len(own.states))
+            if not good.all():
+                raise refuse(int(np.flatnonzero(~good)[0]))
+            return found
+        states, new = (replace(own, kind=YES_NO) if own.kind == TICK_BOX else own).read(cells)
+        if new.any():
+            r = int(np.flatnonzero(new)[0])
+            text = cells.values[r]
+            raise refuse(r, hint(text, own.states, likeness=0.6) if isinstance(text, str) and self.named(i) else "")
+        absent = [word for word in own.states if frames.one_cell("", word, self.gone) is None]
+        for r in np.flatnonzero(states < 0).tolist() if absent and not self.positions else ():
+            given = find(absent, sheet.given(r, k))  # a state that is called as missing cells are
+            states[r] = HIDDEN if given is None else own.states.index(absent[given])
+        return states.astype(np.int8)
 
     def first(self, width: int) -> int:
         """Fewer columns than units are the last units, the bottom layer."""
@@ -407,38 +343,6 @@ class _Reader:
 
     def hidden(self, n_rows: int) -> States:
         return np.full((n_rows, self.network.n_units), HIDDEN, dtype=np.int8)
-
-    def doubt_inferred(self) -> None:
-        """Of each coding that was inferred here, once."""
-        for coding in dict.fromkeys(coding for i, coding in self.inferred.items() if i not in self.known):
-            units = [repr(self.network.names[i]) for i, other in self.inferred.items() if other == coding]
-            shown = ", ".join(units[:3]) + (f" and {len(units) - 3} more" if len(units) > 3 else "")
-            text = (
-                f"column{'s' * (len(units) > 1)} {shown}: read as {coding}, the smaller value as 0. A table with only "
-                "one of them would be read otherwise or refused; recode to 0 and 1 to be sure"
-            )
-            self.doubts.append(text)
-
-    def doubt_signs(self, sheet: frames.Sheet, units: list[int], states: States) -> None:
-        """Of columns of -1 and 1 alone, unless -1 was said to be missing: it may have been meant for "no"."""
-        if not codings.may_be_signs(len(states), self.gone):
-            return
-        for k, i in enumerate(units):
-            column = states[:, i]
-            if self.named(i):
-                continue
-            if (column == 1).any() and not (column == 0).any():
-                missing = np.flatnonzero(column == HIDDEN)
-                if len(missing) and frames.is_number(sheet.given(int(missing[0]), k), -1.0):
-                    self.doubts.append(f"column {self.network.names[i]!r} {codings.SIGNS}missing=[-1]")
-
-
-def _outside() -> int:
-    """How far up the first caller outside this package is, for warnings."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("sbnet."):
-        level, frame = level + 1, frame.f_back
-    return level
 
 
 def _unit_index(network: Network, key: Any) -> int:
