@@ -99,6 +99,13 @@ class Lexicon(dict[Any, int]):
         self._gone, self._delimiter, self._column, self._lenient = table.gone, table.source.delimiter, column, lenient
         self.strange: list[str] = []
 
+    def learn(self, cells: Iterable[Any]) -> None:
+        """Look cells up together: some words say what they mean in pairs alone."""
+        listed = list(cells)
+        texts = [reading.text(cell, self._delimiter) for cell in listed]
+        states, new = self._column.read(frames.column(self._column.name, texts, self._gone))
+        self.update({cell: int(s) for cell, s, odd in zip(listed, states, new, strict=True) if not odd})
+
     def __missing__(self, cell: Any) -> int:
         cells = frames.column(self._column.name, [reading.text(cell, self._delimiter)], self._gone)
         states, new = self._column.read(cells)
@@ -168,6 +175,7 @@ def match(network: Network, table: TableHead, left_out: Iterable[str]) -> tuple[
             continue
         table.check_cells(k)
         lexicon, spelled = Lexicon(table, column, lenient=schema is not None), dict[int, Any]()
+        lexicon.learn(dict.fromkeys(cell for cell in table.cells(k) if cell == cell))
         one = TableColumn(column, network.index(column.name), k, lexicon, spelled)
         for block in table.head:  # what is wrong with the first rows is said before there are answers
             for state, cell in zip(one.read(block, source).tolist(), block.columns[k], strict=True):

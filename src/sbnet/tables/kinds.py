@@ -19,6 +19,7 @@ from sbnet.errors import ParameterError, TableError
 from sbnet.tables import frames, scales
 from sbnet.tables.sizes import KEPT, check_finite, ends, intervals, moments, n_bins, short, sizes, some, spelled_dates
 from sbnet.tables.words import SUSPICIOUS_WORDS, as_number, bit, by_kind, is_missing, key, no_first, plain, shown, word
+from sbnet.tables.yes_no import bits
 
 YES_NO, WORDS, ORDERED, NUMBERS, DATES, TICK_BOX, IGNORED = (
     "yes/no", "words", "ordered", "numbers", "dates", "tick box", "ignored",
@@ -98,6 +99,10 @@ class Column:
                 return states, np.zeros(len(states), np.bool_)
         values = cells.values.tolist()
         found = {value: self._place(value) for value in set(values) if not is_missing(value)}
+        if self.kind == YES_NO and -2 in found.values():  # words that are known in pairs alone, as "s" beside "n"
+            words = list(found)
+            meant = bits([str(word) for word in words])
+            found = found if meant is None else dict(zip(words, meant, strict=True))
         blank = 0 if self.kind == TICK_BOX else -1
         states = np.array([blank if is_missing(value) else found[value] for value in values], np.int64)
         return np.maximum(states, -1), states == -2
