@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from numpy.testing import assert_array_equal
 
 import sbnet as sb
-from sbnet.cli import main
 from sbnet.estimators import BinaryEncoder, SBNDensity, SBNImputer
 
 pytestmark = pytest.mark.small
@@ -280,25 +279,3 @@ def test_blanks_of_tables_that_are_not_encoded():
     with pytest.warns(sb.errors.CodingWarning, match="all that is in 'tick': blanks"):
         SBNDensity(epochs=1, hidden=0).fit(numbers)
     SBNDensity(epochs=1, hidden=0).fit(numbers.to_numpy())  # NaN is a missing cell there, and nothing else
-
-
-def test_the_command_reads_blanks_and_passes_over_numbers_of_rows(tmp_path, capsys):
-    table, path, model = ticked(), tmp_path / "survey.csv", str(tmp_path / "survey.sbn")
-    table.to_csv(path, index=False)
-    assert main(["fit", str(path), "--id", "RespondentID", "--ignore", "times", "-o", model]) == 2
-    assert "'film' holds" in capsys.readouterr().err
-    table.assign(film=table["film"].replace("Episode I", "yes"))[["film"]].to_csv(tmp_path / "yes.csv", index=False)
-    assert main(["fit", str(tmp_path / "yes.csv"), "-o", model]) == 2
-    told = capsys.readouterr().err
-    assert "'film' holds 'yes' and blanks alone" in told
-    assert "--encode auto (categories, numbers)" in told
-    assert main(["fit", str(path), "--encode", "auto", "--hidden", "0", "--epochs", "2", "-o", model]) == 0
-    told = capsys.readouterr().err
-    assert "column 'film' holds one value and blanks" in told
-    assert "column 'RespondentID' holds whole numbers" in told
-    assert main(["impute", model, str(path)]) == 0
-    assert capsys.readouterr().out == path.read_text()
-    assert main(["infer", model, "film=yes", "--json"]) == 0
-    assert '"film=Episode I": 1' in capsys.readouterr().out
-    assert main(["sample", model, "50"]) == 0
-    assert {line.split(",")[0] for line in capsys.readouterr().out.splitlines()[1:]} == {"", "Episode I"}

@@ -312,6 +312,7 @@ def goods() -> dict[str, Good]:
         "plots.associations": good(plots.associations, density=density()),
         "plots.breakdown": good(plots.breakdown, posterior=post),
         "plots.means": good(plots.means, posterior=post),
+        "plots.missing": good(plots.missing, table=ROWS),
         "plots.network": good(plots.network, net=LAWN),
         "plots.receptive_fields": good(plots.receptive_fields, network=LAYERS, shape=(2, 2)),
         "plots.tornado": good(plots.tornado, sensitivity=sb.sensitivity(LAWN, SEEN)),

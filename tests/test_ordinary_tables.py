@@ -148,9 +148,7 @@ def test_a_question_about_a_first_class_woman_is_answered_as_the_data_do(model, 
     assert found["alive"]["yes"] == pytest.approx(found["survived"]["yes"], abs=0.01)
     assert found["pclass"]["1"] > 0.99
     lines = said(capsys, "infer", model[0], *asked).splitlines()
-    assert [line.split()[0] for line in lines[2:8]] == ["survived", "pclass", "fare", "alive", "deck", "(exact:"] or (
-        len(lines) == 8
-    )
+    assert [line.split()[0] for line in lines[2:7]] == ["survived", "pclass", "fare", "alive", "deck"]
 
 
 def test_infer_impute_and_exact_answers_agree(model, tmp_path, capsys):
@@ -164,7 +162,7 @@ def test_infer_impute_and_exact_answers_agree(model, tmp_path, capsys):
         assert means["deck"][state] == pytest.approx(p, abs=0.03)
     names = ["survived", "sex", "class", "pclass", "alive"]
     (tmp_path / "row.csv").write_text(",".join(names) + "\n,female,Second,,\n")
-    filled = list(csv.DictReader(io.StringIO(said(capsys, "impute", model[0], str(tmp_path / "row.csv")))))[0]
+    filled = next(csv.DictReader(io.StringIO(said(capsys, "impute", model[0], str(tmp_path / "row.csv")))))
     likeliest = max(means["survived"], key=means["survived"].get)
     assert filled == {"survived": str(int(likeliest == "yes")), "sex": "female", "class": "Second", "pclass": "2",
                       "alive": likeliest}  # fmt: skip

@@ -58,7 +58,7 @@ def model(tmp_path_factory):
     lines = [",".join(table[0]), *(",".join(map(str, row.values())) for row in table)]
     (folder / "people.csv").write_text("\n".join(lines) + "\n")
     path = str(folder / "people.sbn")
-    assert main(["fit", str(folder / "people.csv"), "--encode", "auto", "-o", path, "--quiet"]) == 0
+    assert main(["fit", str(folder / "people.csv"), "-o", path, "--quiet"]) == 0
     return path
 
 

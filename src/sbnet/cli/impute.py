@@ -97,7 +97,7 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
 
 def _completed(network: Network, states: States, columns: Sequence[TableColumn]) -> tuple[States, list[FloatArray]]:
     """Rows without missing values, and the probabilities of the states of each column; as estimators do."""
-    if not network.is_binary:
+    if not network.is_binary or rows.is_completed(network):
         found = fill(network, states)
         return found.states, [found.probabilities[column.unit] for column in columns]
     from sbnet.estimators import SBNImputer

@@ -89,7 +89,7 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         return _written(_single(network, evidence, about, chosen), chosen)
     units = _units(network, evidence, about)
     schema = schema_of(network)
-    if schema is not None and not network.is_binary and not (chosen.mean_field or chosen.certain):
+    if schema is not None and len(schema.names) == network.n_units and not (chosen.mean_field or chosen.certain):
         if chosen.about is None:  # all columns, in the order of the table
             units = np.array([network.index(name) for name in schema.names if name not in evidence], np.int64)
         from sbnet.cli.infer_columns import ColumnAnswers

@@ -15,10 +15,11 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.cli.columns import TableColumn, TableHead, match
-from sbnet.errors import CodingWarning, ParameterError, enumerated
+from sbnet.errors import CodingWarning, ParameterError, TooManyHiddenError, enumerated
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
 from sbnet.inference.solvers.enumeration import Sampled, Sums
+from sbnet.inference.solvers.filling import Completed
 from sbnet.inference.solvers.row_completions import complete, log_probabilities
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
@@ -61,8 +62,10 @@ class Table:
 
     def bounds(self, states: States) -> FloatArray:
         """ln P of each row, or a bound on it."""
-        if not self.network.is_binary:
+        if is_completed(self.network):
             return log_probabilities(self.network, states, most=COMPLETIONS)
+        if not self.network.is_binary:
+            return answers(self.network, states).bound
         return warn_of_impossible(infer_many(self.network, states, progress=False)).bound
 
     def names(self, block: Block) -> list[Any]:
@@ -100,14 +103,24 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
 
 def answers(network: Network, states: States) -> PosteriorBatch:
-    """The answers of a block; where units are tied to each other, means from samples."""
-    solver = Sampled() if network.is_binary else Sums(frozenset(network.names))
-    return warn_of_impossible(infer_many(network, states, solver=solver, progress=False))
+    """The answers of a block, by sums where that is feasible."""
+    solver = Completed(COMPLETIONS) if is_completed(network) else Sampled() if network.is_binary else None
+    try:
+        found = infer_many(network, states, solver=solver or Sums(frozenset(network.names)), progress=False)
+    except TooManyHiddenError:
+        found = infer_many(network, states, solver=Completed(COMPLETIONS), progress=False)
+    return warn_of_impossible(found)
+
+
+def is_completed(network: Network) -> bool:
+    """Was the network learned from a table of states, without hidden variables?"""
+    schema = schema_of(network)
+    return schema is not None and len(schema.names) == network.n_units
 
 
 def probabilities(network: Network, states: States, unit: int) -> FloatArray:
     """Of the states of a variable, in each row: rows by states."""
-    if network.is_binary:
+    if network.is_binary and not is_completed(network):
         on = answers(network, states).means[:, unit]
         return np.column_stack([1.0 - on, on])
     found = complete(network, states, asked=np.array([unit]), most=COMPLETIONS)

@@ -8,10 +8,12 @@ of a row, that one is taken which has the most cells right in the mean over all 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, States
+from sbnet.inference import Solution, Status
 from sbnet.inference.solvers.row_completions import Completions, complete
 from sbnet.model.network import Network
 
@@ -25,6 +27,21 @@ class Filled:
 
     states: States
     probabilities: list[FloatArray]
+
+
+@dataclass(frozen=True)
+class Completed:
+    """Completions of rows, as a solver; its bound is ln P, exact where `most` of them are enough, else an estimate."""
+
+    most: int = MOST
+    knows_states: ClassVar[bool] = True
+
+    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
+        """Sum over the completions of each row, or weigh some that are drawn."""
+        found = complete(network, states, most=self.most)
+        parts = [found.probabilities(v, int(n))[:, 1:] for v, n in enumerate(network.n_states)]
+        done, sweeps = np.full(len(states), Status.CONVERGED.code), np.zeros(len(states), np.int64)
+        return Solution(found.log_p, np.concatenate(parts, axis=1), done, sweeps)
 
 
 def fill(network: Network, states: States, *, most: int = MOST) -> Filled:
