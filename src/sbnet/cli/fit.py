@@ -58,14 +58,16 @@ def run(chosen: argparse.Namespace) -> int:
         if chosen.quiet:
             warnings.simplefilter("ignore", CodingWarning)
         density = SBNDensity(**settings, columns=said, label=label, missing=list(table.gone)).fit(cells)
-    network = with_schema(density.network_, density.schema_, ids, chosen.ignore)
+    schema = density.schema_
+    assert schema is not None
+    network = with_schema(density.network_, schema, ids, chosen.ignore)
     write_model(network, chosen.out, chosen.to)
     bound, n = float(density.bounds_[-1]), len(cells[names[0]])
     if chosen.json and chosen.out != "-":
         told = {"out": chosen.out, "rows": n, "columns": len(names), "units": network.n_units, "bound": bound}
-        print(json.dumps({**told, "epochs": density.n_iter_, "schema": density.schema_.to_dict()}))
+        print(json.dumps({**told, "epochs": density.n_iter_, "schema": schema.to_dict()}))
     elif not chosen.quiet:
-        print(density.schema_, file=sys.stderr if chosen.out == "-" else sys.stdout)
+        print(schema, file=sys.stderr if chosen.out == "-" else sys.stdout)
         size = f"{n:,} rows of {len(names):,} columns: {network.n_units:,} variables"
         print(f"sbnet: {size}, mean ln P {bound:.4f} nats", file=sys.stderr)
     return 0

@@ -180,7 +180,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         ndarray of shape (n_samples, n_states)
             In the order of ``imputer.schema_[column].states``.
         """
-        return SBNDensity.probabilities(self, X, column=column)  # type: ignore[arg-type]
+        return SBNDensity.probabilities(self, X, column=column)
 
     def _fill_states(self, X: Any, network: Network, rng: np.random.Generator | None) -> Any:
         """The table with missing cells filled in: as belongs together, or given `rng` by draws."""
