@@ -325,11 +325,7 @@ class _Reader:
         if new.any():
             r = int(np.flatnonzero(new)[0])
             text = cells.values[r]
-            near = hint(text, own.states, likeness=0.6) if isinstance(text, str) and self.named(i) else ""
-            marks = (
-                f". If it marks missing cells, say missing=[{frames.brief(sheet.given(r, k))}]" if where is None else ""
-            )
-            raise refuse(r, near or marks)
+            raise refuse(r, hint(text, own.states, likeness=0.6) if isinstance(text, str) and self.named(i) else "")
         absent = [word for word in own.states if frames.one_cell("", word, self.gone) is None]
         for r in np.flatnonzero(states < 0).tolist() if absent and not self.positions else ():
             given = find(absent, sheet.given(r, k))  # a state that is called as missing cells are
