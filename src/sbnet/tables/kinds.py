@@ -411,7 +411,8 @@ def _by_size(sample: Sample, numbers: FloatArray, kind: str) -> Column:
         cell = sample.cell(int(rows[0]))
         return Column("", IGNORED, about=f"always {shown(cell)}", cells=((cell,),))
     whole = bool(np.all(distinct == np.round(distinct)))
-    if len(distinct) <= FEW and (whole or kind == DATES):
+    repeated = len(distinct) <= 3 or mass.sum() >= 2 * len(distinct)
+    if len(distinct) <= FEW and repeated and (whole or kind == DATES):
         last, about = np.arange(len(distinct) - 1), "each value"
     else:
         last = ends(mass, n_bins(float(mass.sum())))
