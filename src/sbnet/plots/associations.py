@@ -67,6 +67,8 @@ def associations(
     most, bootstrap = checks.whole("most", most, 1), checks.whole("bootstrap", bootstrap, 0)
     if bootstrap and X is None:
         raise ParameterError(f"bootstrap is {bootstrap}, but X is not there; give the table that was fitted: X=table")
+    if about is not None and not isinstance(about, str):
+        raise ParameterError(f"about is {checks.shown(about)}; give the name of a column")
     told = about is not None or not all(network.is_binary for network in density.mixture_)
     pairs = _nats(density, about) if told else pairs_of(density)
     if told and bootstrap:

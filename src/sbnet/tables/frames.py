@@ -88,6 +88,9 @@ def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
     """Any table as columns; cells that are equal to one in `missing` count as missing, beside NaN, None and NA."""
     gone = missing_values(missing)
     if isinstance(X, Mapping) and not hasattr(X, "toarray"):
+        for name, cells in X.items():
+            if not isinstance(name, str) or isinstance(cells, str | bytes) or not hasattr(cells, "__len__"):
+                raise TableError(f"column {brief(name)} is {brief(cells)}; give a list of cells, under a name")
         lengths = {name: len(cells) for name, cells in X.items()}
         if len(set(lengths.values())) > 1:
             raise TableError(f"the columns of the table differ in length: {checks.shown(lengths)}")
