@@ -313,7 +313,10 @@ def test_tables_come_back_as_they_were(library):
     assert np.array_equal(again.encode(again.decode(rows)), rows)
 
 
-@pytest.mark.parametrize("library", [pd.DataFrame, pl.DataFrame, pa.table, dict, "records", "array"], ids=str)
+LIBRARIES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "pyarrow": pa.table, "mapping": dict}
+
+
+@pytest.mark.parametrize("library", [*LIBRARIES.values(), "records", "array"], ids=[*LIBRARIES, "records", "array"])
 def test_missing_cells_are_filled_and_all_others_stay(library):
     cells = {
         "id": list(range(100, 140)),
