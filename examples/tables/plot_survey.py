@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 
-from sbnet.estimators import SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import SBNImputer, SBNOutlier
 
 rng = np.random.default_rng(3)
 n = 500
@@ -57,11 +57,11 @@ print(survey.head().to_string())
 # %%
 # Read, and filled
 # ----------------
-# With ``encode="auto"`` each column becomes units by a rule that is kept and can be read. What comes back is a table of
-# the same kind: the same columns, the same types, observed cells untouched.
+# Each column becomes a variable with states, by rules that can be read in the schema. What comes back is a table of the
+# same kind: the same columns, the same types, observed cells untouched.
 
-imputer = SBNImputer(encode="auto", hidden=4, density=SBNDensity(epochs=30), random_state=0).fit(survey)
-print(imputer.encoder_.columns_)
+imputer = SBNImputer(random_state=0).fit(survey)
+print(imputer.schema_)
 filled = imputer.transform(survey)
 assert filled.dtypes.equals(survey.dtypes)
 print(filled.head().to_string())
@@ -70,15 +70,16 @@ print(filled.head().to_string())
 # How good is it? The missing answers are known here. Numbers count as right if they are in the right interval.
 
 names = list(survey.columns)
-read = imputer.encoder_.read
-right = read(filled) == read(truth.astype({"owns car": "boolean"}))
-usual = np.array([coding.shares.argmax() for coding in imputer.encoder_.columns_]) == read(truth)
+read = imputer.schema_.encode
+true, seen = read(truth.astype({"owns car": "boolean"})), read(survey)
+right = read(filled) == true
+usual = true == [np.bincount(column[column >= 0]).argmax() for column in seen.T]
 ours, frequent = (np.array([hits[gone[:, k], k].mean() for k in range(len(names))]) for hits in (right, usual))
 order = np.argsort(ours)
 
 fig, ax = plt.subplots(figsize=(6.8, 4.2), layout="constrained")
 ax.hlines(np.arange(len(names)), 100 * frequent[order], 100 * ours[order], color="#bbbbbb", lw=2)
-ax.plot(100 * frequent[order], np.arange(len(names)), "o", color="#999999", label="the most frequent value")
+ax.plot(100 * frequent[order], np.arange(len(names)), "s", color="#999999", label="the most frequent value")
 ax.plot(100 * ours[order], np.arange(len(names)), "o", color="#0072B2", label="SBNImputer")
 ax.set_yticks(np.arange(len(names)), [names[k] for k in order])
 ax.set(xlabel="missing answers filled in right, %", xlim=(0, 100))
@@ -96,9 +97,7 @@ changed = [40, 222, 409]
 survey.loc[40, ["education", "income", "owns car"]] = ["none", 64000.0, False]
 survey.loc[222, ["likes plan", "likes plan B", "likes debate"]] = [5.0, 5.0, 1.0]
 survey.loc[409, ["age", "children", "education"]] = [19.0, 3.0, "degree"]
-outlier = SBNOutlier(encode="auto", hidden=4, density=SBNDensity(epochs=30, column_mixtures=0), random_state=0).fit(
-    survey
-)
+outlier = SBNOutlier(random_state=0).fit(survey)
 scores = pd.Series(outlier.score_samples(survey), index=survey.index)
 print(scores.rank()[changed].astype(int).rename("rank of the changed rows, from the least likely of 500"))
 
