@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
+from scipy.stats import norm
+from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
 from sbnet.inference.solvers.row_completions import complete, log_probabilities
-from sbnet.learning.sequential import Cost, Design, Features, Table, Threshold, regress_variable
+from sbnet.learning.sequential import Cost, Design, Features, Table, Threshold, lines, regress_variable, score_of
 from sbnet.learning.state_networks import StateRows, learn_states
 
 pytestmark = pytest.mark.small
@@ -129,8 +133,8 @@ def test_coefficients_satisfy_the_conditions_of_an_optimum(cost: Cost) -> None:
     table = a_table(np.random.default_rng(0))
     features = Features.of(table.n_states, table.ordered)
     design = Design.of(table, features, 2)
-    ones, y, weight, _ = design.at(2)
-    b = Threshold(ones, y, weight, 1e-12).solve(cost).coefficients
+    ones, y, weight = design.at(2)[:3]
+    b = Threshold(design.at(2), 1e-12).solve(cost).coefficients
     x = ones.cell.astype(float)
     residual = weight * (y - 1.0 / (1.0 + np.exp(-(b[:-1] @ x + b[-1]))))
     gradient = x @ residual - cost.l2 * b[:-1]
@@ -138,6 +142,38 @@ def test_coefficients_satisfy_the_conditions_of_an_optimum(cost: Cost) -> None:
     active = b[:-1] != 0.0
     np.testing.assert_allclose(gradient[active], cost.l1 * np.sign(b[:-1][active]), atol=2e-3 * max(cost.l1, 1.0))
     assert (np.abs(gradient[~active]) <= 1.01 * cost.l1).all()
+
+
+def test_straight_lines_are_ridge_regressions_on_normal_scores() -> None:
+    table = a_table(np.random.default_rng(1))
+    features = Features.of(table.n_states, table.ordered)
+    design = Design.of(table, features, 2)
+    line = lines(design, range(1, 4), score_of(features, design), 3.0)
+    score = np.zeros(4)
+    share = np.bincount(table.cells[:, 0], minlength=4) / len(table.cells)
+    score[:] = norm.ppf(np.cumsum(share) - share / 2.0)
+    inputs = np.column_stack([score[table.cells[:, 0]], *(table.cells[:, 1] == s for s in range(3))])
+    for level in (1, 2, 3):
+        some = table.cells[:, 2] >= level - 1
+        peer = LogisticRegression(C=1.0 / 3.0, tol=1e-8).fit(inputs[some], table.cells[some, 2] >= level)
+        slope, *of_b = peer.coef_[0]
+        np.testing.assert_allclose(line[level - 1, :3], slope * np.diff(score), atol=2e-3)
+        np.testing.assert_allclose(line[level - 1, 3:-1], of_b, atol=2e-3)
+
+
+def test_a_regression_may_begin_with_lines_and_ends_at_the_same_optimum() -> None:
+    """With a weak penalty the best coefficients are the same, wherever one begins."""
+    table = a_table(np.random.default_rng(2))
+    features = Features.of(table.n_states, table.ordered)
+    design = Design.of(table, features, 2)
+    straight = replace(design, line=lines(design, range(1, 4), score_of(features, design), 1.0))
+    for level in (1, 2, 3):
+        plain, other = (Threshold(d.at(level), 1e-12).solve(Cost(1e-4)) for d in (design, straight))
+        np.testing.assert_allclose(other.rows.z, plain.rows.z, atol=0.02)
+        assert np.abs(other.rows.z - straight.at(level).begin).max() > 0.05
+        x = design.x[:, design.own >= level - 1]
+        b = other.coefficients + straight.line[level - 1]
+        np.testing.assert_allclose(b[:-1] @ x + b[-1], other.rows.z, atol=1e-9)
 
 
 def test_the_network_is_what_the_regressions_say() -> None:

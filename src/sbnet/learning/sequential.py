@@ -8,12 +8,12 @@ found is a network of variables with states: increments are summed to the weight
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
@@ -40,8 +40,14 @@ COSTS = (
 """Penalties that are tried, from strong to weak."""
 FOLDS = tuple(range(5))
 """Parts of a table that are held out in turn."""
+RIDGES = (0.3, 3.0, 30.0, 300.0)
+"""What half the square of a slope costs, of those that are tried."""
+_MOST_SLOPES = 400
+"""Above that many a straight line in each variable is not tried."""
 LEAST_GAIN = 5e-4
 """Nats a row that products must gain."""
+_NEWTON = 12
+"""Steps of a ridge regression, at most."""
 _FEWEST, _SCORE = 5, 1.0
 """Products that are one in fewer rows, or whose score statistic is smaller, are not taken."""
 
@@ -126,6 +132,7 @@ class Design:
     own: States
     weight: FloatArray
     fold: IndexArray
+    line: FloatArray | None = None  # thresholds by features, then the intercept: the regression begins there
 
     @classmethod
     def of(cls, table: Table, features: Features, v: int) -> Design:
@@ -143,31 +150,49 @@ class Design:
         rows = self.fold >= 0
         return self if rows.all() else Design(self.x[:, rows], self.own[rows], self.weight[rows], self.fold[rows])
 
+    def without(self, fold: int) -> Design:
+        """With no weight for the rows of a fold."""
+        return replace(self, weight=np.where(self.fold == fold, 0.0, self.weight))
+
     def with_products(self, products: Products) -> Design:
         """With products of features after them."""
-        return replace(self, x=np.concatenate([self.x, self.x[products.one] & self.x[products.other]]))
+        line = None if self.line is None else np.insert(self.line, [len(self.x)] * len(products), 0.0, axis=1)
+        return replace(self, x=np.concatenate([self.x, self.x[products.one] & self.x[products.other]]), line=line)
 
-    def at(self, level: int) -> tuple[Ones, FloatArray, FloatArray, IndexArray]:
-        """Of a threshold: features, v >= l, weights and folds, of the rows with v >= l - 1."""
+    def at(self, level: int) -> Level:
+        """Of a threshold: the rows with v >= l - 1."""
         rows = self.own >= level - 1
-        return (
-            ones_of(self.x[:, rows]),
-            (self.own[rows] >= level).astype(np.float64),
-            self.weight[rows],
-            self.fold[rows],
+        x, y = self.x[:, rows], (self.own[rows] >= level).astype(np.float64)
+        line = None if self.line is None else self.line[level - 1]
+        return Level(
+            ones_of(x), y, self.weight[rows], self.fold[rows], None if line is None else line[:-1] @ x + line[-1]
         )
+
+
+class Level(NamedTuple):
+    """What a threshold is regressed on."""
+
+    ones: Ones
+    y: FloatArray  # v >= l
+    weight: FloatArray
+    fold: IndexArray
+    begin: FloatArray | None  # inputs to begin with
 
 
 class Threshold:
     """One regression on features, solved under one penalty after the other, each from the last."""
 
-    def __init__(self, ones: Ones, y: FloatArray, weight: FloatArray, tol: float = TOL) -> None:
+    def __init__(self, level: Level, tol: float = TOL) -> None:
+        ones, y, weight = level[:3]
         self.rows, self.ones = rows_of(y, weight), ones
         self.b = np.zeros(len(ones.begin), coefficient_t)
         self.room = np.zeros((2, len(self.b)), np.int64)
         yes, no = weight @ y, weight @ (1.0 - y)
         self.tol, self.fixed = tol * (yes + no), min(yes, no) <= 0.0
-        self.b["value"][-1] = self.rows.z[:] = np.log((yes + 0.5) / (no + 0.5))
+        if level.begin is None or self.fixed:
+            self.b["value"][-1] = self.rows.z[:] = np.log((yes + 0.5) / (no + 0.5))
+        else:
+            self.rows.z[:] = level.begin
 
     def solve(self, cost: Cost) -> Threshold:
         """The best coefficients; inputs of all rows, those of weight zero too, are in `rows.z`."""
@@ -234,65 +259,112 @@ def regress_variable(
 ) -> Regression:
     """A variable on those before it, under the penalty that is best for held-out folds, then from all rows.
 
-    Up to so many products of features are taken, those with the largest scores given the rest, if the validation
+    If there may be products, the regression may begin with a straight line in each variable that is ordered, and up to
+    so many products of features are taken, those with the largest scores given the rest: each of them if the validation
     log-likelihood improves.
     """
     design, levels = Design.of(table, features, v), range(1, int(table.n_states[v]))
     costs = costs if len(design.x) else costs[:1]
     variable, some = features.variable[: len(design.x)], design.in_folds()
     total = max(float(some.weight[np.isin(some.fold, folds)].sum()), 1e-300)
-    losses = np.sum([_held_out(some.at(level), costs, folds) for level in levels], axis=0) / total
+    parts = dict.fromkeys(folds, some)
+    losses = _held_out(parts, levels, costs) / total
+    scores = score_of(features, design) if products and len(design.x) else np.empty((0, 0))
+    if 0 < len(scores) <= _MOST_SLOPES:
+        ridge = _best_ridge(some, levels, scores, folds)
+        straight = {fold: replace(some, line=lines(some.without(fold), levels, scores, ridge)) for fold in folds}
+        other = _held_out(straight, levels, costs) / total
+        if other.min() < losses.min():
+            losses, parts = other, straight
+            some, design = (replace(rows, line=lines(rows, levels, scores, ridge)) for rows in (some, design))
     cost, loss, chosen = costs[int(losses.argmin())], float(losses.min()), NO_PRODUCTS
     if products and len(design.x):
-        losses = _held_out_with_products(some, levels, variable, costs, cost, products, folds) / total
+        for fold, part in parts.items():  # with products that the other folds choose
+            parts[fold] = part.with_products(screened(part.without(fold), levels, variable, cost, products))
+        losses = _held_out(parts, levels, costs) / total
         if losses.min() < loss - LEAST_GAIN:
             chosen, loss = screened(some, levels, variable, cost, products), float(losses.min())
             cost, design = costs[int(losses.argmin())], design.with_products(chosen)
-    b = [_solved(design.at(level), costs, cost) for level in levels]
-    return Regression(np.array(b), chosen, cost, -loss)
+    b = np.array([_solved(design.at(level), costs, cost) for level in levels])
+    return Regression(b if design.line is None else b + design.line, chosen, cost, -loss)
 
 
-_Level: TypeAlias = tuple[Ones, FloatArray, FloatArray, IndexArray]
-
-
-def _solved(level: _Level, costs: Sequence[Cost], cost: Cost) -> FloatArray:
+def _solved(level: Level, costs: Sequence[Cost], cost: Cost) -> FloatArray:
     """Coefficients under a penalty, from those under one that is stronger."""
-    one = Threshold(*level[:3])
+    one = Threshold(level)
     for before in [c for c in costs[: costs.index(cost)] if c.l2 == 0.0][-1:]:
         one.solve(before)
     return one.solve(cost).coefficients
 
 
-def _held_out(level: _Level, costs: Sequence[Cost], folds: Sequence[int]) -> FloatArray:
-    """The loss of rows held out, fold by fold, under each penalty."""
-    (ones, y, weight, fold), losses = level, np.zeros(len(costs))
-    for number in folds:
-        out = fold == number
-        if not out.any():
-            continue
-        one = Threshold(ones, y, np.where(out, 0.0, weight), NEARLY)
-        for k, cost in enumerate(costs):
-            z = one.solve(cost).rows.z[out]
-            losses[k] += weight[out] @ (np.logaddexp(0.0, z) - y[out] * z)
-    return losses
-
-
-def _held_out_with_products(
-    design: Design,
-    levels: range,
-    variable: IndexArray,
-    costs: Sequence[Cost],
-    before: Cost,
-    most: int,
-    folds: Sequence[int],
-) -> FloatArray:
-    """The same, with products that the other folds choose."""
+def _held_out(parts: Mapping[int, Design], levels: range, costs: Sequence[Cost]) -> FloatArray:
+    """The loss of rows held out under each penalty: of each fold, by the design that goes with it."""
     losses = np.zeros(len(costs))
-    for fold in folds:
-        rest = replace(design, weight=np.where(design.fold == fold, 0.0, design.weight))
-        more = design.with_products(screened(rest, levels, variable, before, most))
-        losses += np.sum([_held_out(more.at(level), costs, [fold]) for level in levels], axis=0)
+    for number, design in parts.items():
+        for level in map(design.at, levels):
+            out = level.fold == number
+            if not out.any():
+                continue
+            one = Threshold(level._replace(weight=np.where(out, 0.0, level.weight)), NEARLY)
+            for k, cost in enumerate(costs):
+                z = one.solve(cost).rows.z[out]
+                losses[k] += level.weight[out] @ (np.logaddexp(0.0, z) - level.y[out] * z)
     return losses
+
+
+def score_of(features: Features, design: Design) -> FloatArray:
+    """Slopes by features: what each feature adds to the score of its variable; nothing if no variable is ordered.
+
+    Ordered states have normal scores, the quantiles of a normal distribution at the middle of their shares, so that a
+    slope is a straight line in what was cut into states. Of other variables each feature has a slope of its own.
+    """
+    n = len(design.x)
+    parts, some = [], False
+    for u in np.unique(features.variable[:n]):
+        own = np.flatnonzero(features.variable[:n] == u)
+        if not features.increment[own[0]] or len(own) == 1:
+            parts.append(np.eye(n)[own])
+            continue
+        above = design.x[own] @ design.weight / design.weight.sum()  # P(u >= s)
+        upper = np.concatenate([[1.0], above, [0.0]])
+        middle = np.clip(1.0 - 0.5 * (upper[:-1] + upper[1:]), 1e-4, 1.0 - 1e-4)
+        parts.append(np.diff(ndtri(middle))[None, :] @ np.eye(n)[own])
+        some = True
+    return np.concatenate(parts) if some else np.empty((0, n))
+
+
+def _best_ridge(design: Design, levels: range, scores: FloatArray, folds: Sequence[int]) -> float:
+    """The penalty of slopes that is best for held-out folds."""
+    losses = np.zeros(len(RIDGES))
+    for fold in folds:
+        rest = design.without(fold)
+        for k, ridge in enumerate(RIDGES):
+            line = lines(rest, levels, scores, ridge)
+            for level in levels:
+                out = (design.fold == fold) & (design.own >= level - 1)
+                z, y = line[level - 1, :-1] @ design.x[:, out] + line[level - 1, -1], design.own[out] >= level
+                losses[k] += design.weight[out] @ (np.logaddexp(0.0, z) - y * z)
+    return RIDGES[int(losses.argmin())]
+
+
+def lines(design: Design, levels: range, scores: FloatArray, ridge: float) -> FloatArray:
+    """Thresholds by features, then the intercept: slopes of scores by ridge regression, as weights of features."""
+    x = np.concatenate([scores @ design.x, np.ones((1, len(design.own)))])
+    lines = np.zeros((len(levels), design.x.shape[0] + 1))
+    for level in levels:
+        rows = (design.own >= level - 1) & (design.weight > 0.0)
+        y, weight, inputs = (design.own[rows] >= level).astype(float), design.weight[rows], x[:, rows]
+        b = np.append(np.zeros(len(scores)), np.log((weight @ y + 0.5) / (weight @ (1.0 - y) + 0.5)))
+        cost = np.append(np.full(len(scores), ridge), 1e-6)
+        for _ in range(_NEWTON):
+            p = expit(b @ inputs)
+            curve = (inputs * (weight * np.maximum(p * (1.0 - p), 1e-3))) @ inputs.T + np.diag(cost)
+            step = np.linalg.solve(curve, inputs @ (weight * (y - p)) - cost * np.append(b[:-1], 0.0))
+            b += step
+            if np.abs(step).max() < 1e-3:
+                break
+        lines[level - 1] = np.append(b[:-1] @ scores, b[-1])
+    return lines
 
 
 def screened(design: Design, levels: range, variable: IndexArray, cost: Cost, most: int) -> Products:
@@ -300,8 +372,9 @@ def screened(design: Design, levels: range, variable: IndexArray, cost: Cost, mo
     x = design.x.astype(np.float64)
     best = np.zeros((len(x), len(x)))
     for level in levels:
-        ones, y, weight, _ = design.at(level)
-        p, own = expit(Threshold(ones, y, weight, NEARLY).solve(cost).rows.z), x[:, design.own >= level - 1]
+        one = design.at(level)
+        y, weight = one.y, one.weight
+        p, own = expit(Threshold(one, NEARLY).solve(cost).rows.z), x[:, design.own >= level - 1]
         gradient = (own * (weight * (y - p))) @ own.T
         curve = (own * (weight * np.maximum(p * (1.0 - p), 1e-6))) @ own.T
         best = np.maximum(best, np.abs(gradient) / np.sqrt(curve + 1e-3))

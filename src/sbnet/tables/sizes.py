@@ -14,7 +14,7 @@ from sbnet.errors import TableError
 from sbnet.tables import frames
 from sbnet.tables.words import as_number, word
 
-_MOST_BINS, _BINS, _ROWS_A_BIN = 16, 8, 10
+_MOST_BINS, _BINS, _ROWS_A_BIN = 16, 12, 10
 KEPT = 33
 """Cells of a state that are kept, to fill in: evenly spaced by size, so that the middle one is the median."""
 _CLOCK = r"[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?"
@@ -23,7 +23,7 @@ _EUROPEAN, _AMERICAN = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})"), re.comp
 
 
 def n_bins(rows: float) -> int:
-    """How many intervals: 8 from 80 rows on, more where rows abound, up to 16."""
+    """How many intervals: 12 from 120 rows on, more where rows abound, up to 16."""
     few = rows / _ROWS_A_BIN
     return int(np.clip(few, 2, _BINS)) if rows < 2000 else int(min(_MOST_BINS, _BINS * (rows / 2000) ** 0.25))
 
