@@ -13,18 +13,16 @@ import pytest
 from sklearn.base import clone
 
 from sbnet.errors import ParameterError, SBNetError
-from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training, _learning
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training, _learning
 
 HOSTILE = ("a", "", None, math.nan, math.inf, -math.inf, -1, -0.5, 10**400, [], [None], {}, object(), b"a", 1 + 2j, int)
 X = np.array([[1, 1, 0], [1, 0, np.nan], [0, 0, 1], [0, np.nan, 1]] * 2)
 LABEL = np.array([0, 0, 1, 1] * 2)
-ESTIMATORS = (SBNDensity, SBNImputer, SBNOutlier, SBNClassifier, BinaryEncoder)
+ESTIMATORS = (SBNDensity, SBNImputer, SBNOutlier, SBNClassifier)
 ARGUMENTS = [(kind, name) for kind in ESTIMATORS for name in inspect.signature(kind).parameters]
 
 
 def made(kind, **given):
-    if kind is BinaryEncoder:
-        return kind(**given)
     if kind is SBNDensity:
         return kind(**{"epochs": 1, "hidden": 1, "random_state": 0, **given})
     return kind(**{"density": SBNDensity(epochs=1, hidden=1), "random_state": 0, **given})
@@ -69,15 +67,6 @@ def test_training_is_a_record_that_copies_share():
     assert pickle.loads(pickle.dumps(training)) == Training(batch_size=7)
     with pytest.raises(ParameterError, match=r"settings is 7; give sbnet.estimators.Training\(batch_size=20\), or"):
         SBNDensity(settings=7).fit(X)
-
-
-@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
-def test_nothing_is_above_a_threshold_that_is_no_number(value):
-    with pytest.raises(ParameterError, match=rf"binarize is {value}; a threshold is a finite number, or None"):
-        SBNDensity(binarize=value).fit(X)
-    fitted = SBNDensity(binarize=0.5, epochs=1, hidden=0).fit(X)
-    with pytest.raises(ParameterError, match="a threshold is a finite number"):
-        fitted.set_params(binarize=value).score_samples(X)
 
 
 def test_words_for_numbers():

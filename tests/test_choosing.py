@@ -373,13 +373,6 @@ def test_a_label_stays_behind_all_other_columns():
     assert few.network_.names[-1] == "x0"
 
 
-def test_the_units_of_a_label_stay_behind_all_others():
-    words = np.array(["no", "some", "much"])
-    table = pd.DataFrame({"ill": words[np.arange(60) % 3], "a": np.arange(60) % 2})
-    density = SBNDensity(label="ill", encode="auto", hidden=0, column_mixtures=0, epochs=1, random_state=0).fit(table)
-    assert density.network_.names[-2:] == density.encoder_.columns_[0].units
-
-
 @pytest.mark.parametrize(
     ("label", "message"),
     [
@@ -389,6 +382,5 @@ def test_the_units_of_a_label_stay_behind_all_others():
 )
 def test_a_label_that_is_no_column_is_refused(label, message):
     table = pd.DataFrame(chain(60, width=2), columns=["ill", "a"])
-    for encode in (None, "auto"):
-        with pytest.raises(sb.errors.ParameterError, match=re.escape(message)):
-            SBNDensity(label=label, encode=encode).fit(table)
+    with pytest.raises(sb.errors.ParameterError, match=re.escape(message)):
+        SBNDensity(label=label).fit(table)

@@ -256,14 +256,6 @@ def test_parts_follow_fit_and_must_have_the_same_columns(density, table):
 # Tables in other forms
 
 
-def test_thresholds(table):
-    numbers = np.where(table == 1.0, 7.5, 3.0)
-    numbers[0, 0] = np.nan
-    expected = np.where(np.isnan(numbers), np.nan, table)
-    for binarize, X in ((5.0, numbers), (None, expected), (0.0, expected)):
-        assert quick(binarize=binarize).fit(X).network_ == quick().fit(expected).network_
-
-
 def test_named_columns_become_named_units(holes):
     frame = pd.DataFrame(holes, columns=[f"question {k}" for k in range(6)])
     density = quick().fit(frame)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from sbnet.estimators import BinaryEncoder, SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, Training
 
-QUICK = {"epochs": 5, "settings": Training(learning_rate=0.05), "binarize": 0.0}  # the checks draw real numbers
+QUICK = {"epochs": 5, "settings": Training(learning_rate=0.05)}
 
 
 @parametrize_with_checks(
@@ -16,8 +16,6 @@ QUICK = {"epochs": 5, "settings": Training(learning_rate=0.05), "binarize": 0.0}
         SBNClassifier(density=SBNDensity(**QUICK, hidden=())),  # without hidden units
         SBNImputer(density=SBNDensity(**QUICK), hidden=(3,)),
         SBNImputer(density=SBNDensity(**QUICK, hidden=(3,)), strategy="sample"),
-        BinaryEncoder(),
-        BinaryEncoder(drop="most_frequent", n_bins=3),
         SBNOutlier(density=SBNDensity(**QUICK), hidden=(3,)),
         SBNOutlier(density=SBNDensity(**QUICK, hidden=()), contamination=0.1),
     ]

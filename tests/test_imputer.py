@@ -23,17 +23,17 @@ def table():
 
 def test_filled_cells_are_posterior_means_and_observed_cells_keep_every_bit():
     rng = np.random.default_rng(0)
-    X = np.where(rng.random((80, 4)) < 0.5, rng.normal(size=(80, 4)), -0.0)
+    X = np.where(rng.random((80, 4)) < 0.5, 1.0, -0.0)
     X[::3, 3] = np.nan
     before = X.copy()
-    imputer = SBNImputer(density=SBNDensity(epochs=5), hidden=(), binarize=0.0, random_state=0).fit(X)
+    imputer = SBNImputer(density=SBNDensity(epochs=5), hidden=(), random_state=0).fit(X)
     filled = imputer.transform(X)
     seen = ~np.isnan(X)
     assert_array_equal(X.view(np.int64), before.view(np.int64))  # the input is not touched
     assert_array_equal(filled.view(np.int64)[seen], X.view(np.int64)[seen])  # bits, so that -0.0 is not 0.0
     j, h = imputer.network_.weight_matrix(), imputer.network_.bias
     assert_allclose(filled[::3, 3], expit((X[::3, :3] > 0.0) @ j[3, :3] + h[3]), atol=1e-12)
-    density = SBNDensity(hidden=(), column_mixtures=0, epochs=5, binarize=0.0, random_state=0).fit(X)
+    density = SBNDensity(hidden=(), column_mixtures=0, epochs=5, random_state=0).fit(X)
     assert_allclose(density.impute(X), filled, rtol=1e-15)
     assert_array_equal(imputer.transform(X[1:2]), X[1:2])  # no holes at all
 
@@ -127,7 +127,7 @@ def test_multiple_draws_are_complete_tables_from_networks_of_their_own(table, or
 
 def test_draws_come_back_as_the_table_was_given():
     words = pd.DataFrame({"a": ["yes", "no", None, "no"] * 15, "b": ["x", "y", "x", None] * 15, "c": [1, 2, 3, 3] * 15})
-    imputer = SBNImputer(density=quick(), encode="auto", multiple=2).fit(words)
+    imputer = SBNImputer(density=quick(), multiple=2).fit(words)
     for drawn in imputer.draws(words):
         assert list(drawn.columns) == ["a", "b", "c"]
         assert set(drawn["a"]) == {"yes", "no"}

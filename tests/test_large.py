@@ -82,26 +82,6 @@ def test_a_sample_has_every_row_with_the_same_chance(monkeypatch):
     assert abs(counts - 50).max() < 5 * np.sqrt(50 * 7 / 8)
 
 
-def test_columns_of_more_than_two_values_stay_whole(monkeypatch):
-    """Weights that make states impossible are not learned away, and missing values are drawn for the rows beyond."""
-    monkeypatch.setattr(_large, "LIMIT", 100)
-    rng = np.random.default_rng(0)
-    colour = rng.choice(["red", "green", "blue"], 400)
-    table = pd.DataFrame({"colour": colour, "warm": np.where(rng.random(400) < 0.9, colour == "red", colour != "red")})
-    table.loc[rng.random(400) < 0.2, "colour"] = None
-    blocks = [part.reset_index(drop=True) for _, part in table.groupby(np.arange(400) // 50)]
-    density = SBNDensity(encode="auto", random_state=0).fit(blocks)
-    network, groups = density.network_, density._groups()
-    assert inside(network, groups).any()
-    np.testing.assert_array_equal(network.weight, enforce(network, groups).weight)
-    drawn = density.sample(300)
-    assert set(drawn["colour"]) == {"red", "green", "blue"}
-    assert abs(np.corrcoef(drawn["colour"] == "red", drawn["warm"].astype(bool))[0, 1]) > 0.4
-    units = columns(network, groups[0].units)
-    states = _large._states(density, network, table, None, 0)[:, units]
-    assert set(map(tuple, states[table["colour"].isna()])) == {(0, 0), (0, 1), (1, 0)}
-
-
 def test_what_a_stream_cannot_give_is_said(monkeypatch):
     with pytest.raises(ParameterError, match="there are no rows to learn from"):
         quick().fit(iter([]))

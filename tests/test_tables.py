@@ -434,8 +434,6 @@ def test_a_default_reads_what_is_not_two_valued():
     assert density.codings_ is None
     few = SBNDensity(epochs=1, missing=[9, -99], hidden=1).fit(table)
     assert list(few.codings_.values()) == [Coding(1.0, 2.0), Coding(1.0, 2.0), PLAIN]
-    with pytest.raises(TableError, match="holds 'now'; binarize= is for tables of numbers alone"):
-        SBNDensity(binarize=0.5).fit(pl.DataFrame({"smoker": ["now", "never"]}))
 
 
 def test_an_imputer_fills_in_what_the_column_holds():

@@ -92,17 +92,3 @@ def test_a_row_has_one_answer_whoever_asks(model, capsys, tmp_path):
     assert float(line[header.index("lived")]) == pytest.approx(lived, abs=1e-5)
     assert main(["score", model, str(tmp_path / "one.csv"), "--label", "lived"]) == 0
     assert float(capsys.readouterr().out.splitlines()[1].split(",")[1]) == pytest.approx(lived, abs=1e-5)
-
-
-def test_a_row_has_its_answer_whatever_rows_stand_beside_it():
-    density = SBNDensity(encode="auto", epochs=2, hidden=2, random_state=0).fit(passengers(60))
-    network, places = density.network_, density._places(density.network_)
-    table = [
-        {**row, key: None} for row, key in zip(passengers(5), ("age", "class", "sex", "pclass", "lived"), strict=True)
-    ]
-    states = density._states(network, density._table(table, reset=False)[0])
-    whole = cell_probabilities(network, states, places)
-    for r in range(len(states)):
-        alone = cell_probabilities(network, states[r : r + 1], places)
-        for one, every in zip(alone, whole, strict=True):
-            np.testing.assert_array_equal(one[0], every[r])

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 from sbnet.estimators._explain import Explanation, Explanations
 from sbnet.estimators.classifier import SBNClassifier
-from sbnet.estimators.codings import ColumnCoding
 from sbnet.estimators.density import SBNDensity
-from sbnet.estimators.encoder import BinaryEncoder
 from sbnet.estimators.imputer import SBNImputer
 from sbnet.estimators.outlier import SBNOutlier
 from sbnet.estimators.settings import Training
 
 __all__ = [
-    "BinaryEncoder",
-    "ColumnCoding",
     "Explanation",
     "Explanations",
     "SBNClassifier",

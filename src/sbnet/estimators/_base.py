@@ -9,20 +9,17 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.special import softmax
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils.validation import _check_sample_weight, check_X_y, validate_data
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import _check_sample_weight
 
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _choosing, _given, _large, _learning, _reading, _recognition
 from sbnet.estimators._given import Given
 from sbnet.estimators._recognition import Recognition
-from sbnet.estimators._rows import Group, Rows, columns, place
-from sbnet.estimators.encoder import BinaryEncoder, checked_table
-from sbnet.estimators.settings import Settings, is_auto
+from sbnet.estimators._rows import Rows, columns, place
+from sbnet.estimators.settings import Settings
 from sbnet.inference import PosteriorBatch, infer_many
-from sbnet.inference.solvers.block_gibbs import Chains, cell_probabilities
-from sbnet.inference.solvers.completions import complete
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.inference.solvers.row_completions import log_probabilities
 from sbnet.learning.state_networks import StateRows, learn_states
@@ -31,7 +28,7 @@ from sbnet.model.mixtures import NetworkMixture, log_mean
 from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables.codings import PLAIN, Coding, show
-from sbnet.tables.frames import Array, is_records
+from sbnet.tables.frames import Array
 from sbnet.tables.schema import Schema
 
 Member = tuple[Network, Recognition | None]
@@ -46,14 +43,13 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     networks_: Any
     recognitions_: tuple[Recognition | None, ...]
     schema_: Schema | None
-    encoder_: BinaryEncoder | None
     codings_: dict[str, Coding] | None
     _n_hidden: int
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.allow_nan = True
-        tags.input_tags.string = tags.input_tags.categorical = self._settings().binarize is None
+        tags.input_tags.string = tags.input_tags.categorical = True
         return tags
 
     def _settings(self) -> Settings:
@@ -61,39 +57,20 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _names(self) -> tuple[str, ...]:
-        """Of the columns, or of their units; without any, they are called as :func:`sbnet.layered` calls its units."""
-        if self.encoder_ is not None:
-            return tuple(self.encoder_.get_feature_names_out())
+        """Of the columns; without any, they are called as :func:`sbnet.layered` calls its units."""
         if self.schema_ is not None:
             return self.schema_.names
         names = getattr(self, "feature_names_in_", None)
         return tuple(f"x{k}" for k in range(self.n_features_in_)) if names is None else tuple(names)
 
     def _table(self, X: Any, *, reset: bool, y: Any = "no_validation", sample_weight: Any = None) -> tuple[Given, Any]:
-        """A checked table, read as zeros and ones, and `y`; with `reset`, its codings are learned and kept."""
+        """A checked table as rows of states, and `y`; with `reset`, how its columns are read is learned and kept."""
         settings = self._settings()
-        if settings.encode is not None:
-            return _encoded(self, settings, X, y, reset=reset, sample_weight=sample_weight)
-        threshold = settings.binarize
-        if reset:
-            self.encoder_, self.schema_ = None, None
-        if threshold is None and (reset or self.schema_ is not None):
+        if reset or self.schema_ is not None:
             return self._by_schema(settings, X, y, reset=reset, sample_weight=sample_weight)
-        sheet, values, y = _given.checked(
-            self, X, y, reset=reset, missing=settings.missing, numbers=threshold is not None
-        )
+        sheet, values = _given.checked(self, X, missing=settings.missing)
         names = self._names()
-        if threshold is not None:
-            if reset:
-                self.codings_ = None
-            states: States = np.where(np.isnan(values), HIDDEN, values > threshold).astype(np.int8)
-            return Given(values, states, (PLAIN,) * len(names)), y
-        if reset:
-            self.codings_ = _given.learn(sheet, values, names)
-            if settings.verbose:
-                _given.tell(self.codings_)
-        known = self.codings_ or dict.fromkeys(names, PLAIN)
-        return Given(values, _given.cells(sheet, values, known), tuple(known.values())), y
+        return Given(values, _given.cells(sheet, values, names), (PLAIN,) * len(names)), y
 
     def _by_schema(self, settings: Settings, X: Any, y: Any, *, reset: bool, sample_weight: Any) -> tuple[Given, Any]:
         """A table as rows of states, by the schema, which is learned with `reset`."""
@@ -126,24 +103,17 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        rows, label = Rows(table.cells, weights, self._names(), self._groups()), self._label_units()
-        if not label:
-            return rows
-        return replace(rows.named(tuple(n for n in rows.names if n not in label) + label), label_last=len(label) == 1)
-
-    def _groups(self) -> tuple[Group, ...]:
-        columns = () if self.encoder_ is None else self.encoder_.columns_
-        return tuple(Group(column.units, column.is_thermometer) for column in columns if len(column.units) > 1)
-
-    def _label_units(self) -> tuple[str, ...]:
-        """The column that `label` names, or its units; none without one."""
-        label = self._settings().label
+        rows, label = Rows(table.cells, weights, self._names()), self._label()
         if label is None:
-            return ()
-        known = self._names() if self.encoder_ is None else tuple(column.name for column in self.encoder_.columns_)
-        if label not in known:
-            raise ParameterError(f"label: {not_among(label, known, 'the columns of the table')}")
-        return (label,) if self.encoder_ is None else self.encoder_.columns_[known.index(label)].units
+            return rows
+        return replace(rows.named((*(n for n in rows.names if n != label), label)), label_last=True)
+
+    def _label(self) -> str | None:
+        """The column that `label` names; None without one."""
+        label = self._settings().label
+        if label is not None and label not in self._names():
+            raise ParameterError(f"label: {not_among(label, self._names(), 'the columns of the table')}")
+        return label
 
     def _states(self, network: Network, table: Given) -> States:
         return place(network, table.cells, self._names())
@@ -173,10 +143,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _bounds_of(self, network: Network, recognition: Recognition | None, states: States) -> FloatArray:
         if not network.is_binary:
             return log_probabilities(network, states)
-        if self.encoder_ is None:
-            return self._infer(network, states, recognition).bound
-        whole = complete(network, states, self._places(network))
-        return whole.sum(self._infer(network, whole.states, recognition).bound)
+        return self._infer(network, states, recognition).bound
 
     def _moved(self, one: Network, other: Network, states: States) -> States:
         """The rows of one network, as another has its units."""
@@ -185,8 +152,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _places(self, network: Network) -> list[Place]:
         """The columns as units of the network."""
-        if self.encoder_ is not None:
-            return [Place(c.name, columns(network, c.units), c.codes, c.labels) for c in self.encoder_.columns_]
         found = []
         for name in self._names():
             coding = PLAIN if self.codings_ is None else self.codings_[name]
@@ -232,38 +197,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         self.bounds_, self.held_out_bounds_, self.n_iter_ = np.array([report.held_out]), None, 1
         if self._settings().verbose:
             print(report, file=sys.stderr)
-
-    def _fill_encoded(self, X: Any, rng: np.random.Generator | None, networks: Sequence[Member] | None = None) -> Any:
-        """The table, of its own kind, with missing cells at their most probable values; or, given `rng`, at draws."""
-        encoder = self.encoder_
-        assert encoder is not None
-        states = self._states(self.network_, self._table(X, reset=False)[0])
-        given = encoder.read(X)
-        rows, found = np.flatnonzero((given < 0).any(axis=1)), np.full_like(given, -1)
-        if len(rows):
-            found[rows] = self._completed(states[rows], rng, networks or self._members())
-        return encoder.fill(X, np.where(given < 0, found, -1))
-
-    def _completed(self, states: States, rng: np.random.Generator | None, networks: Sequence[Member]) -> IndexArray:
-        """The number of the value of each cell, rows by columns: where one is missing, the most probable, or a draw.
-
-        Draws of the cells of a row are made together. Of several networks each row has the likeliest, or a drawn one.
-        """
-        moved = [self._moved(self.network_, network, states) for network, _ in networks]
-        which = np.zeros(len(states), np.int64)
-        if len(networks) > 1:
-            pairs = zip(networks, moved, strict=True)
-            which = chosen(np.array([self._bounds_of(*member, rows) for member, rows in pairs]), rng)
-        parts = []
-        for (network, _), rows in zip(networks, moved, strict=True):
-            places = self._places(network)
-            if rng is None:
-                best = np.column_stack([p.argmax(axis=1) for p in cell_probabilities(network, rows, places)])
-                given = numbers(places, rows)
-                parts.append(np.where(given < 0, best, given))
-            else:
-                parts.append(numbers(places, Chains.begin(network, rows, places, rng).run(network, rng).states))
-        return np.array(parts)[which, np.arange(len(states))]
 
     def _fill(
         self,
@@ -323,9 +256,7 @@ class FromNetworks:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         estimator.network_, estimator.networks_ = mixture.networks[0], mixture.networks
         estimator.recognitions_ = (None,) * len(mixture)
-        estimator.schema_ = estimator.encoder_ = estimator.codings_ = estimator.report_ = estimator.held_out_bounds_ = (
-            None
-        )
+        estimator.schema_ = estimator.codings_ = estimator.report_ = estimator.held_out_bounds_ = None
         estimator.bounds_, estimator.n_iter_, estimator.n_samples_seen_ = np.empty(0), 0, 0.0
         # mixture variables come after columns
         estimator._n_hidden = next(k for k, name in enumerate(estimator.network_.names) if name in set(names))
@@ -333,44 +264,6 @@ class FromNetworks:
         estimator._optimizer_state, estimator.draw_networks_ = None, ()
         made: Self = estimator
         return made
-
-
-def _encoded(
-    estimator: Any, settings: Settings, X: Any, y: Any, *, reset: bool, sample_weight: Any
-) -> tuple[Given, Any]:
-    """A table of categories and numbers as the units of its columns, and `y`; with `reset`, an encoder is fitted."""
-    if settings.binarize is not None:
-        raise ParameterError("encode= and binarize= were both given; numbers are read by the one or by the other")
-    X = checked_table(estimator, X)
-    if not is_records(X):
-        validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # the number of columns, and their names
-    if reset:
-        encode, missing = settings.encode, settings.missing
-        if not isinstance(encode, BinaryEncoder) and not is_auto(encode):
-            raise ParameterError(f"encode is {encode!r}; give None, 'auto', or a BinaryEncoder")
-        encoder = BinaryEncoder() if is_auto(encode) else clone(encode)
-        # the coding that networks need: no unit for the most frequent category
-        encoder.set_params(drop="most_frequent", missing=encoder.missing if missing == () else missing)
-        estimator.schema_ = None
-        estimator.encoder_, estimator.codings_ = encoder.fit(X, sample_weight=sample_weight), None
-        if is_records(X):
-            estimator.n_features_in_, estimator.feature_names_in_ = encoder.n_features_in_, encoder.feature_names_in_
-        if not any(coding.units for coding in encoder.columns_):
-            raise ParameterError("no column of the table has two different values, so there is nothing to learn")
-        if settings.verbose:
-            print(encoder.columns_, file=sys.stderr)
-    encoder = estimator.encoder_
-    # What only rows of weight zero hold is not known, and does not matter.
-    units = encoder._units(encoder._read(X, "missing" if reset else encoder.handle_unknown))
-    if not (y is None or isinstance(y, str)):
-        units, y = check_X_y(units, y, dtype=np.float64, ensure_all_finite="allow-nan", estimator=estimator)
-    cells: States = np.where(np.isnan(units), HIDDEN, units).astype(np.int8)
-    return Given(units, cells, (PLAIN,) * units.shape[1]), y
-
-
-def numbers(places: list[Place], states: States) -> IndexArray:
-    """The number of the value of each cell, rows by columns."""
-    return np.column_stack([place.values_of(states) for place in places])
 
 
 def chosen(bounds: FloatArray, rng: np.random.Generator | None) -> IndexArray:

@@ -59,8 +59,7 @@ def learn_one(
 ) -> tuple[FitResult, Report | None]:
     """A start and all epochs, from one generator; and what was chosen, now or in an earlier report."""
     _learning.check_size(settings, len(rows.names))
-    # units that stand for one column are not free to be regressed
-    choosing = is_auto(settings.prior) and not rows.groups and len(rows.cells) >= FEWEST
+    choosing = is_auto(settings.prior) and len(rows.cells) >= FEWEST
     if report is None and not choosing:
         return _learning.learn(settings, _learning.start(settings, rows, generator), rows, generator), None
     if is_auto(settings.weight_scale):  # beside weights that have been found already, small ones would stay small

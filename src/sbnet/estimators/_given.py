@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import sys
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_array, check_X_y, validate_data
+from sklearn.utils.validation import check_array, validate_data
 
 from sbnet._types import HIDDEN, FloatArray, States
-from sbnet.errors import CodingWarning, TableError, in_line
+from sbnet.errors import TableError
 from sbnet.parallel.blocks import row_blocks
 from sbnet.tables import codings, frames
 from sbnet.tables.codings import PLAIN, Coding
 from sbnet.tables.schema import Schema, column_name
 
-_WAYS = (
-    'Ways out: binarize=, a threshold; encode="auto", several units for a column; missing=[…], marks of missing cells'
-)
 _FINITE = {"ensure_all_finite": "allow-nan"}
 
 
@@ -56,60 +51,31 @@ class Given:
         return filled
 
 
-def checked(
-    estimator: Any, X: Any, y: Any, *, reset: bool, missing: Any, numbers: bool
-) -> tuple[frames.Sheet, frames.Array, Any]:
-    """The columns of a table, their cells in one array, and `y`, after the checks that scikit-learn asks for.
-
-    With `numbers`, all cells must be numbers.
-    """
+def checked(estimator: Any, X: Any, *, missing: Any) -> tuple[frames.Sheet, frames.Array]:
+    """The columns of a table and their cells in one array, where a network has its names and no schema does."""
     gone = frames.missing_values(missing)
-    sheet = _sheet(X, gone, numbers)
+    sheet = _sheet(X, gone)
     if sheet is None:  # numbers, or what scikit-learn knows best how to refuse
-        out = validate_data(estimator, X, y, reset=reset, dtype=np.float64, **_FINITE)
-        values, y = out if isinstance(out, tuple) else (out, y)
-        values = frames.without(values, gone)
-        return frames.from_array(values), values, y
+        values = frames.without(validate_data(estimator, X, reset=False, dtype=np.float64, **_FINITE), gone)
+        return frames.from_array(values), values
     if frames.as_frame(X) is not None:
-        validate_data(estimator, X, y, reset=reset, skip_check_array=True)  # names, and their order
+        validate_data(estimator, X, reset=False, skip_check_array=True)  # names, and their order
     elif sheet.names is not None:
-        sheet = _by_name(estimator, sheet, reset)
+        sheet = _by_name(estimator, sheet)
     else:
-        validate_data(estimator, np.empty((sheet.n_rows, len(sheet.columns))), y, reset=reset, skip_check_array=True)
+        validate_data(estimator, np.empty((sheet.n_rows, len(sheet.columns))), reset=False, skip_check_array=True)
     sheet = replace(sheet, columns=list(sheet.columns))  # read once, used for codings and for cells
     dated = next((column.name for column in sheet.columns if column.dates), None)
     if dated is not None:
         raise frames.dates(dated)
-    values = _stacked(sheet, numbers)
-    kind = {"dtype": None if values.dtype.kind == "O" else np.float64, "estimator": estimator, **_FINITE}
-    if y is None or isinstance(y, str):
-        return sheet, check_array(values, input_name="X", **kind), y
-    values, y = check_X_y(values, y, **kind)
-    return sheet, values, y
+    values = _stacked(sheet)
+    kind = None if values.dtype.kind == "O" else np.float64
+    return sheet, check_array(values, input_name="X", dtype=kind, estimator=estimator, **_FINITE)
 
 
-def learn(sheet: frames.Sheet, values: frames.Array, names: tuple[str, ...]) -> dict[str, Coding]:
-    """The coding of each column, by its name; an error for a column that is not one of zeros and ones."""
-    if sheet.names is not None:
-        _warn_of_choices(sheet, names)
-    blocks = row_blocks(*values.shape)
-    if values.dtype.kind == "f" and all(codings.zeros_and_ones(values[block])[1].all() for block in blocks):
-        return dict.fromkeys(names, PLAIN)
-    found = {}
-    for k, name in enumerate(names):
-        coding = codings.learn(sheet.columns[k])
-        if coding is None:
-            held = codings.distinct(sheet.columns[k])
-            why = {1: "one value alone does not say whether it is 0 or 1", 2: "they do not belong together"}
-            reason = why.get(len(held), "a unit has two values")
-            raise TableError(f"column {k} ({name!r}) holds {codings.listing(held)}; {reason}. {_WAYS}")
-        found[name] = coding
-    return found
-
-
-def cells(sheet: frames.Sheet, values: frames.Array, known: Mapping[str, Coding]) -> States:
-    """0, 1 or -1 for each cell, by codings that are known."""
-    if values.dtype.kind == "f" and set(known.values()) == {PLAIN}:
+def cells(sheet: frames.Sheet, values: frames.Array, names: tuple[str, ...]) -> States:
+    """0, 1 or -1 for each cell of zeros and ones."""
+    if values.dtype.kind == "f":
         states: States = np.empty(values.shape, dtype=np.int8)
         good = True
         for block in row_blocks(*values.shape):
@@ -118,13 +84,13 @@ def cells(sheet: frames.Sheet, values: frames.Array, known: Mapping[str, Coding]
         if good:
             return states
     columns = []
-    for k, (name, coding) in enumerate(known.items()):
+    for k, name in enumerate(names):
         column = sheet.columns[k]
-        read, strange = codings.read(column, coding)
+        read, strange = codings.read(column, PLAIN)
         if strange is not None:
             cell = codings.show(column.values[strange])
             raise TableError(
-                f"column {k} ({name!r}) holds {cell} {sheet.row(strange)}; in fit it was {coding}. "
+                f"column {k} ({name!r}) holds {cell} {sheet.row(strange)}; in fit it was {PLAIN}. "
                 f"Ways out: recode it, or missing=[{cell}] if it marks a missing cell"
             )
         columns.append(read)
@@ -143,20 +109,11 @@ def as_asked(estimator: Any, filled: frames.Array, X: Any) -> Any:
     return frame.set_axis(index) if kind == "pandas" and index is not None else frame
 
 
-def tell(known: Mapping[str, Coding]) -> None:
-    """Print how columns are read that are not of zeros and ones."""
-    for coding in dict.fromkeys(coding for coding in known.values() if coding != PLAIN):
-        names = [name for name, other in known.items() if other == coding]
-        more = f" and {len(names) - 5} more" if len(names) > 5 else ""
-        text = f"column{'s' * (len(names) > 1)} {', '.join(names[:5])}{more}: {coding}"
-        print(in_line(text), file=sys.stderr)
-
-
-def _sheet(X: Any, gone: tuple[Any, ...], numbers: bool) -> frames.Sheet | None:
+def _sheet(X: Any, gone: tuple[Any, ...]) -> frames.Sheet | None:
     """The columns of a frame, of records, or of an array with words in it; None for other things."""
     if frames.as_frame(X) is not None or frames.is_records(X) or getattr(getattr(X, "dtype", None), "names", None):
         return frames.sheet(X, gone)
-    if numbers or hasattr(X, "toarray"):
+    if hasattr(X, "toarray"):
         return None
     try:
         array = frames.as_array(X)
@@ -165,13 +122,9 @@ def _sheet(X: Any, gone: tuple[Any, ...], numbers: bool) -> frames.Sheet | None:
     return frames.from_array(array, gone) if array.ndim == 2 and array.dtype.kind in "OSU" and array.size else None
 
 
-def _by_name(estimator: Any, sheet: frames.Sheet, reset: bool) -> frames.Sheet:
+def _by_name(estimator: Any, sheet: frames.Sheet) -> frames.Sheet:
     """Records have names but no order: the columns in the order of the table that was learned from."""
     names = sheet.names or ()
-    if reset:
-        estimator.feature_names_in_ = np.array(names, dtype=object)
-        estimator.n_features_in_ = len(names)
-        return sheet
     wanted = getattr(estimator, "feature_names_in_", None)
     if wanted is None or set(names) - set(wanted):
         strange = names[0] if wanted is None else min(set(names) - set(wanted))
@@ -182,13 +135,9 @@ def _by_name(estimator: Any, sheet: frames.Sheet, reset: bool) -> frames.Sheet:
     return frames.Sheet(tuple(wanted), columns, sheet.n_rows, lambda r, k: columns[k].values[r])
 
 
-def _stacked(sheet: frames.Sheet, numbers: bool) -> frames.Array:
+def _stacked(sheet: frames.Sheet) -> frames.Array:
     """All cells in one array: of numbers, if all columns are."""
     columns = sheet.columns
-    for k, column in enumerate(columns):
-        if numbers and not column.is_number:
-            first = next(value for value in column.values if isinstance(value, str))
-            raise TableError(f"column {k} ({column.name!r}) holds {first!r}; binarize= is for tables of numbers alone")
     if not columns:
         return np.empty((sheet.n_rows, 0))
     if all(column.is_number for column in columns):
@@ -199,25 +148,6 @@ def _stacked(sheet: frames.Sheet, numbers: bool) -> frames.Array:
         stacked[:, k] = column.values
         stacked[missing, k] = None
     return stacked
-
-
-def _warn_of_choices(sheet: frames.Sheet, names: tuple[str, ...]) -> None:
-    """Name the columns of one value and blanks: such a table may mean by a blank what another says with a 0."""
-    found = []
-    for k, name in enumerate(names):
-        column = sheet.columns[k]
-        missing = [cell is None or cell != cell for cell in column.values.tolist()]
-        some = any(missing) and not all(missing) and len(column.categories or ()) < 2
-        if some and [codings.bit(value) for value in codings.distinct(column)] == [1]:
-            found.append(name)
-    if found:
-        more = ", …" if len(found) > 20 else ""
-        warnings.warn(
-            f"one value and blanks are all that is in {', '.join(map(repr, found[:20]))}{more}: blanks are missing "
-            "cells, and would be filled with that value. If a blank means no, say encode='auto', or write 0",
-            CodingWarning,
-            stacklevel=2,
-        )
 
 
 def codings_of(schema: Schema) -> dict[str, Coding]:
@@ -239,7 +169,7 @@ def stacked(X: Any, schema: Schema, cells: States) -> frames.Array:
         place = {column_name(sheet, k): k for k in range(len(sheet.columns))}
         nothing = frames.Column("", np.full(sheet.n_rows, np.nan))
         columns = [sheet.columns[place[name]] if name in place else nothing for name in schema.names]
-    values = _stacked(replace(sheet, columns=columns), numbers=False)
+    values = _stacked(replace(sheet, columns=columns))
     missing = cells == HIDDEN
     if values.dtype.kind == "f":
         values = np.where(missing, np.nan, values)

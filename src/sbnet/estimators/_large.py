@@ -1,7 +1,7 @@
 """Learning from tables that are not in one place: the partitions of a Dask collection, or the blocks of a stream.
 
-What an estimator decides by looking at many rows at once (codings, edges between columns, the scale of the prior,
-hidden units, a start) it decides from at most 20,000 of them, drawn from all; of an iterator, which is gone through
+What an estimator decides by looking at many rows at once (states of columns, edges, the scale of the prior, hidden
+units, a start) it decides from at most 20,000 of them, drawn from all; of an iterator, which is gone through
 once, from the first. A table with no more rows is learned from as if it were in memory. From there it goes on over all
 rows, with :func:`sbnet.fit`, where they lie or as they pass by.
 """
@@ -25,9 +25,8 @@ from sbnet import checks
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators import _learning
-from sbnet.estimators._completing import completed
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._rows import Rows, enforce, place
+from sbnet.estimators._rows import Rows, place
 from sbnet.estimators.settings import is_auto, prior_for
 from sbnet.learning import FitResult, fit
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
@@ -117,24 +116,16 @@ def _go_on(
     )
     if result.interrupted:
         raise KeyboardInterrupt
-    return replace(result, network=enforce(result.network, rows.groups))
+    return result
 
 
-def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None, number: int) -> States:
-    """Where the rows are: those of a partition or of a block in the places of their units.
-
-    Missing cells of columns of more than two values are drawn once, from the network of the sample: mean field theory
-    has no good posterior for units of which only few states are possible.
-    """
+def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None) -> States:
+    """Where the rows are: those of a partition or of a block in the places of their units."""
     if kept is not None:
         table = _taken(table, np.flatnonzero(kept))
     if not len(table):
         return np.empty((0, network.n_units), np.int8)
-    states = place(network, estimator._table(table, reset=False)[0].cells, estimator._names())
-    if estimator.encoder_ is None:
-        return states
-    rng = np.random.default_rng([_learning.make_seed(estimator._settings().random_state), 3, number])
-    return completed(network, states, estimator._places(network), rng)
+    return place(network, estimator._table(table, reset=False)[0].cells, estimator._names())
 
 
 class _Partitions:
@@ -177,7 +168,7 @@ class _Partitions:
         """A Dask array."""
         pieces = lazy.Partitions.of(ordered(estimator, self._X)).pieces
         choices = [None] * len(pieces) if self._kept is None else [lazy.once(part) for part in self._kept]
-        states = lazy.mapped(_states, (bare(estimator), network), pieces, choices, range(len(pieces)))
+        states = lazy.mapped(_states, (bare(estimator), network), pieces, choices)
         return lazy.collected(states, (np.nan,) * len(states), np.empty((0, network.n_units), np.int8))
 
 
@@ -218,8 +209,8 @@ class _Blocks:
 
         def once() -> Iterator[States]:
             self.n = 0
-            for number, block in enumerate(blocks_of(self._X, rng)):
-                states = _states(estimator, network, ordered(estimator, block), None, number)
+            for block in blocks_of(self._X, rng):
+                states = _states(estimator, network, ordered(estimator, block), None)
                 self.n += len(states)
                 yield states
 

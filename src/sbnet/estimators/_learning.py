@@ -10,10 +10,9 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from sbnet._types import BoolArray
+from sbnet._types import BoolArray, FloatArray
 from sbnet.errors import NetworkError, ParameterError
-from sbnet.estimators._completing import Resumed, is_needed, learn_completing
-from sbnet.estimators._rows import Rows, columns, enforce, free, inside, place
+from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators.settings import Settings, is_auto, prior_for
 from sbnet.inference import MeanField
 from sbnet.inference.solvers.column_sums import marginalising
@@ -35,6 +34,26 @@ MANY = 100_000
 MOST_WEIGHTS, _BYTES = 20_000_000, 200
 """Weights that are learned at most, and what one takes while it is."""
 SOLVER = MeanField(log_term="xi", tol=1e-3)
+
+
+class Resumed:
+    """An optimiser that begins in a given state and epoch, and keeps the last state."""
+
+    def __init__(self, optimizer: Any, state: Any, epoch: int) -> None:
+        self.optimizer, self.state, self.epoch = optimizer, state, epoch
+
+    def init(self, n: int) -> Any:
+        return self.optimizer.init(n) if self.state is None else self.state
+
+    def step(self, gradient: FloatArray, state: Any, epoch: int) -> Any:
+        move, self.state = self.optimizer.step(gradient, state, self.epoch + epoch)
+        return move, self.state
+
+    @property
+    def size(self) -> Any:
+        """The size of steps, if the optimiser tells it."""
+        size = self.optimizer.size
+        return lambda state, epoch: size(state, self.epoch + epoch)
 
 
 def start(
@@ -63,7 +82,7 @@ def start(
         network = _with_autoregressive(network, rows, autoregressive)
     if count:
         network = with_mixtures(settings, rows, generator, network, count)
-    return enforce(without_unseen(network, rows), rows.groups)
+    return without_unseen(network, rows)
 
 
 def without_unseen(network: Network, rows: Rows) -> Network:
@@ -103,15 +122,9 @@ def _fully_connected(
 ) -> Network:
     """Layers with all their edges; weights between columns are zero, biases of columns those of their means."""
     width = len(rows.names)
-    network = layered(
-        (*sizes, width), rng=generator, scale=settings.start_scale, autoregressive=autoregressive or bool(rows.groups)
-    )
+    network = layered((*sizes, width), rng=generator, scale=settings.start_scale, autoregressive=autoregressive)
     hidden = network.names[:-width]
-    open_: BoolArray = np.ones(rows.cells.shape, dtype=np.bool_)  # 0 or 1, after the other units of their column
-    for group in rows.groups:
-        own = np.array([rows.names.index(unit) for unit in group.units])
-        open_[:, own] = free(rows.cells, own, group.is_thermometer)
-    ones, zeros = rows.weights @ (open_ & (rows.cells == 1)), rows.weights @ (open_ & (rows.cells == 0))
+    ones, zeros = rows.weights @ (rows.cells == 1), rows.weights @ (rows.cells == 0)
     bias = network.bias.copy()
     bias[-width:] = np.log((ones + 0.5) / (zeros + 0.5))
     # Weights between columns need no noise to part them from each other, and would have to unlearn it.
@@ -120,10 +133,7 @@ def _fully_connected(
         raise NetworkError(
             f"column {min(set(hidden) & set(rows.names))!r} has the name of a hidden unit; rename the column"
         )
-    network = replace(network, names=(*hidden, *rows.names), weight=np.where(beside, 0.0, network.weight), bias=bias)
-    if rows.groups and not autoregressive:
-        network = without_edges(network, beside & ~inside(network, rows.groups))
-    return network
+    return replace(network, names=(*hidden, *rows.names), weight=np.where(beside, 0.0, network.weight), bias=bias)
 
 
 def _with_autoregressive(network: Network, rows: Rows, autoregressive: Autoregressive) -> Network:
@@ -140,7 +150,7 @@ def _with_autoregressive(network: Network, rows: Rows, autoregressive: Autoregre
     network = network.with_parameters(weight=weight, bias=h)
     if beside.sum() <= FEW:
         return network
-    return without_edges(network, beside & (weight == 0.0) & ~inside(network, rows.groups))
+    return without_edges(network, beside & (weight == 0.0))
 
 
 def learn(
@@ -177,18 +187,13 @@ def learn(
         "progress": bool(settings.verbose) and not quiet,
     }
     patience = settings.patience if fraction is not None else None
-    if rows.groups and is_needed(rows):
-        stepping = Resumed(stepping, None, 0)
-        result = learn_completing(network, rows, stepping, epochs, fraction, patience, options)
-    else:
-        states = place(network, rows.cells, rows.names)
-        result = fit(
-            network, states, epochs=epochs, optimizer=stepping, validation=fraction, patience=patience,
-            sample_weight=rows.weights, **options,
-        )  # fmt: skip
+    result = fit(
+        network, place(network, rows.cells, rows.names), epochs=epochs, optimizer=stepping, validation=fraction,
+        patience=patience, sample_weight=rows.weights, **options,
+    )  # fmt: skip
     if result.interrupted:  # an estimator is fitted or it is not, and a search over settings must stop
         raise KeyboardInterrupt
-    return replace(result, network=enforce(result.network, rows.groups))
+    return result
 
 
 def solver_for(settings: Settings, network: Network, names: tuple[str, ...], other: Any = None) -> Any:
@@ -246,9 +251,8 @@ def _epochs(n_rows: int, batch_size: int, weights: int) -> int:
 
 
 def frozen(network: Network, rows: Rows) -> BoolArray:
-    """What is not learned, weights first: columns without an observed cell, and weights inside a column."""
-    edges, units = _unseen(network, rows)
-    return np.concatenate([edges | inside(network, rows.groups), units])
+    """What is not learned, weights first: columns without an observed cell."""
+    return np.concatenate(_unseen(network, rows))
 
 
 def _unseen(network: Network, rows: Rows) -> tuple[BoolArray, BoolArray]:

@@ -17,7 +17,7 @@ from scipy.special import log_softmax, softmax
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.estimators import _learning
-from sbnet.estimators._rows import Rows, enforce, place
+from sbnet.estimators._rows import Rows, place
 from sbnet.estimators.settings import Settings
 from sbnet.learning import Adam
 from sbnet.learning.gradients import Objective, Solved
@@ -98,8 +98,7 @@ class _Member:
 
     def finished(self) -> Network:
         n = self.network.n_edges
-        made = self.network.with_parameters(weight=self.parameters[:n], bias=self.parameters[n:])
-        return enforce(made, self.rows.groups)
+        return self.network.with_parameters(weight=self.parameters[:n], bias=self.parameters[n:])
 
 
 def tune(

@@ -60,7 +60,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     density : SBNDensity or None
         How each network is learned: a template with all settings, which is copied, not fitted. None is
         ``SBNDensity()``. Its arguments may be set from here, as ``density__epochs``.
-    hidden, binarize, encode, missing, settings, random_state, verbose
+    hidden, missing, settings, random_state, verbose
         As in :class:`SBNDensity`. Where given they take the place of those of `density`; None leaves them to it. Two
         different `hidden` are refused.
     n_jobs : int or None
@@ -136,8 +136,6 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         *,
         density: SBNDensity | None = None,
         hidden: Any = None,
-        binarize: float | None = None,
-        encode: Any = None,
         missing: Any = None,
         columns: Any = None,
         class_prior: Any = None,
@@ -153,8 +151,6 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     ) -> None:
         self.density = density
         self.hidden = hidden
-        self.binarize = binarize
-        self.encode = encode
         self.missing = missing
         self.settings = settings
         self.n_jobs = n_jobs
@@ -299,7 +295,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         """Is there partial pooling of classes? Only where the prior is left open, and there are columns to be tied."""
         settings, template = self._settings(), self.density or SBNDensity()
         left_open = is_auto(template.prior)
-        possible = left_open and settings.autoregressive and not data.rows.groups
+        possible = left_open and settings.autoregressive
         few = np.bincount(data.label).min() < _FEW
         wanted = (self.tune is not None or few) if self.pooled == "auto" else bool(self.pooled)
         return bool(possible and wanted and len(self.classes_) > 1 and len(data.rows.names) > 1)
@@ -403,8 +399,6 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
                 logs: FloatArray = np.log(p)
             return logs if self.class_prior is None else logs + self.class_log_prior_ - self._share
         number = self.particles if self.particles is not None else _PARTICLES if self.tune else 0
-        if self.encoder_ is not None:  # units stand together for one column
-            number = 0
         gaps = (cells == HIDDEN).any(axis=1) & bool(number)
         bounds = np.empty((len(cells), len(self.classes_)))
         for rows, particles in ((~gaps, 0), (gaps, number)):

@@ -13,8 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _learning, _reading
-from sbnet.estimators._base import FromNetworks, SBNEstimator, numbers
-from sbnet.estimators._completing import Resumed
+from sbnet.estimators._base import FromNetworks, SBNEstimator
 from sbnet.estimators._large import by_partition, ordered, transforms_by_partition
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators.settings import Settings, Training, is_auto, layers
@@ -69,20 +68,13 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         or None for each group of edges, such as ``{"autoregressive": 0.7, "hidden": 2.0}``: autoregressive edges are
         those from columns, and a group that is not named has no prior. ``"auto"`` chooses on held-out rows: Laplace
         priors with the scales of the best validation log-likelihood, and a Gaussian prior beside the autoregressive one
-        if that improves it. See `report_`. (Below 50 rows, and where `encode` makes several units of one column,
-        nothing is chosen, and the prior is ``{"autoregressive": 0.5, "hidden": 2.0}``.)
+        if that improves it. See `report_`. (Below 50 rows nothing is chosen, and the prior is
+        ``{"autoregressive": 0.5, "hidden": 2.0}``.)
     solver : MeanField, another DifferentiableSolver, or None
         For learning and for scores. None marginalises hidden units exactly in rows without missing values, where they
         are one layer of at most ten, and one mixture variable a column: that is the likelihood itself. For all else it
         is the paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
         ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of rows with missing values.
-    binarize : float or None
-        A threshold: cells above it are 1, others 0; what is missing stays missing. None for a table whose columns hold
-        two values each: 0 and 1, words for them such as "yes" and "no", or any other two, of which the smaller is 0.
-    encode : None, "auto" or BinaryEncoder
-        For tables of categories and numbers: how each column becomes units, by the rules of :class:`BinaryEncoder` or
-        with the settings of a given one. Scores are then over the original cells: combinations of units that mean no
-        value have no probability, and the density of a number is the probability of its interval.
     columns : mapping or None
         How to read some columns, where it is known better: ``{"age": "numbers", "id": "ignore", "grade": ["D", "C",
         "B", "A"]}``. Kinds are "yes/no", "words", "ordered", "numbers", "dates", "tick box" and "ignore".
@@ -120,12 +112,10 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         Epochs done.
     schema_ : Schema
         How each column was read: print it.
-    encoder_ : BinaryEncoder or None
-        With `encode`; its ``columns_`` say how each column was read.
     n_samples_seen_ : float
         Rows learned from, or the sum of their weights.
     codings_ : dict or None
-        Which value means 0 and which 1, for each column, as learned in :meth:`fit`; None with a threshold.
+        Which value means 0 and which 1, for each column, if all have two states; else None.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If the table had names.
@@ -151,8 +141,6 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         epochs: Any = "auto",
         prior: Any = "auto",
         solver: Any = None,
-        binarize: float | None = None,
-        encode: Any = None,
         columns: Any = None,
         missing: Any = (),
         settings: Training | None = None,
@@ -168,8 +156,6 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         self.epochs = epochs
         self.prior = prior
         self.solver = solver
-        self.binarize = binarize
-        self.encode = encode
         self.columns = columns
         self.missing = missing
         self.settings = settings
@@ -237,7 +223,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
             generator, network, state = self._generator, self.network_, self._optimizer_state
             bounds, seen = self.bounds_, self.n_samples_seen_
         weight = float(rows.weights.sum())
-        optimizer = Resumed(settings.optimizer_until(None), state, len(bounds))
+        optimizer = _learning.Resumed(settings.optimizer_until(None), state, len(bounds))
         prior = settings.prior if self.report_ is None else self.report_.priors
         once = replace(settings, epochs=1, prior=prior, optimizer=optimizer, validation_fraction=None, patience=None)
         result = _learning.learn(once, network, rows, generator, prior_share=weight / (seen + weight))
@@ -276,7 +262,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         return float(np.asarray(self.score_samples(X).mean()))
 
     def sample(self, n_samples: int = 1) -> Any:
-        """Draw rows of zeros and ones, or with `encode` of the table's own values.
+        """Draw rows: a table like the one learned from; zeros and ones if it was an array of these.
 
         With a whole number as `random_state` they are the same at each call.
         """
@@ -287,9 +273,6 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         names = self._names()
         cells = [rows[:, columns(network, names)] for network, rows in zip(self.networks_, parts, strict=True)]
         drawn = np.array(cells)[which, np.arange(n_samples)]
-        if self.encoder_ is not None:
-            states = place(self.network_, drawn, names)
-            return self.encoder_.table(numbers(self._places(self.network_), states))
         if self.schema_ is None or (self.schema_.table == "array" and self.schema_.is_binary):
             return drawn.astype(np.float64)
         return self.schema_.decode(drawn, rng)
@@ -359,8 +342,6 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
     def impute(self, X: Any) -> Any:
         """The table with posterior means for missing cells; of two other values, with the more probable one."""
         check_is_fitted(self)
-        if self.encoder_ is not None:
-            return self._fill_encoded(X, None)
         if not self._is_binary():
             raise ParameterError("columns have more than two states; SBNImputer().fit_transform(X) fills such tables")
         return self._fill(self._table(X, reset=False)[0], lambda posterior: posterior.means)
@@ -369,7 +350,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         return Settings.of(self, self.settings)
 
 
-_SHORT = ("hidden", "binarize", "encode", "columns", "missing", "n_jobs", "random_state", "verbose")
+_SHORT = ("hidden", "columns", "missing", "n_jobs", "random_state", "verbose")
 
 
 class FromTemplate(SBNEstimator):
@@ -377,7 +358,6 @@ class FromTemplate(SBNEstimator):
 
     density: Any
     hidden: Any
-    encode: Any
     settings: Any
 
     def set_params(self, **params: Any) -> Any:

@@ -28,10 +28,8 @@ from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
-from sbnet.inference.solvers.block_gibbs import cell_probabilities
-from sbnet.inference.solvers.completions import informed
 from sbnet.inference.solvers.enumeration import Sampled
-from sbnet.inference.solvers.filling import draw, fill
+from sbnet.inference.solvers.filling import draw, fill, informed
 from sbnet.inference.solvers.particles import NUMBER, Particles, average, particles, seeds_of_places, suits
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
@@ -57,7 +55,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
     Parameters
     ----------
-    density, hidden, binarize, encode, columns, missing, settings, random_state, verbose
+    density, hidden, columns, missing, settings, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores. Results do not depend on
@@ -76,7 +74,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
     Attributes
     ----------
-    network_, bounds_, held_out_bounds_, n_iter_, codings_, encoder_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, codings_, schema_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
     draw_networks_ : tuple of Network
         Those of :meth:`draws`; none without `multiple`.
@@ -96,8 +94,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         *,
         density: SBNDensity | None = None,
         hidden: Any = None,
-        binarize: float | None = None,
-        encode: Any = None,
         columns: Any = None,
         missing: Any = None,
         settings: Training | None = None,
@@ -110,8 +106,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
     ) -> None:
         self.density = density
         self.hidden = hidden
-        self.binarize = binarize
-        self.encode = encode
         self.columns = columns
         self.missing = missing
         self.settings = settings
@@ -152,8 +146,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         """The table with every missing cell filled in: numbers, or objects if there are words in it."""
         check_is_fitted(self)
         sampling, certain = self.strategy == "sample", self.strategy == "mode"
-        if self.encoder_ is not None:
-            return self._fill_encoded(X, np.random.default_rng(self._seed()) if sampling else None)
         if not self._is_binary():
             return self._fill_states(X, self.network_, np.random.default_rng(self._seed()) if sampling else None)
         table, _ = self._table(X, reset=False)
@@ -202,7 +194,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         return schema.fill(X, rows, probabilities, rng=rng)
 
     def cell_probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
-        """Posterior probabilities of the values of columns, for rows of states of the units of `network_`.
+        """Posterior probabilities of both values of columns, for rows of states of the units of `network_`.
 
         Parameters
         ----------
@@ -231,9 +223,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         seed = self._seed()
         found = []
         for k, network in enumerate(self.draw_networks_):
-            if self.encoder_ is not None:
-                found.append(self._fill_encoded(X, np.random.default_rng(seed + k), [(network, None)]))
-                continue
             if not self._is_binary():
                 found.append(self._fill_states(X, network, np.random.default_rng(seed + k)))
                 continue
@@ -325,8 +314,6 @@ class Completion:
 
     def probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
         """Of the values of each column, rows by values, for rows of states of the units of the first network."""
-        if any(len(place.codes) > 2 for place in places):
-            return cell_probabilities(self.networks[0], states, places)
         means = self._averaged(self.networks[0], states).means
         on = [means[:, place.units[0]] for place in places]
         return [np.column_stack([1.0 - one, one]) for one in on]

@@ -27,7 +27,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
 
     Parameters
     ----------
-    density, hidden, binarize, encode, columns, missing, settings, random_state, verbose
+    density, hidden, columns, missing, settings, random_state, verbose
         As in :class:`SBNClassifier`, for the one network.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
@@ -40,7 +40,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     ----------
     offset_ : float
         The threshold in nats: rows with a lower score are outliers.
-    network_, bounds_, held_out_bounds_, n_iter_, codings_, encoder_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, codings_, schema_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
     Examples
@@ -60,8 +60,6 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         *,
         density: SBNDensity | None = None,
         hidden: Any = None,
-        binarize: float | None = None,
-        encode: Any = None,
         columns: Any = None,
         missing: Any = None,
         contamination: Any = "auto",
@@ -72,8 +70,6 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
     ) -> None:
         self.density = density
         self.hidden = hidden
-        self.binarize = binarize
-        self.encode = encode
         self.columns = columns
         self.missing = missing
         self.settings = settings

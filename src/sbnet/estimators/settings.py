@@ -232,8 +232,6 @@ class Settings(Training):
     epochs: Any
     prior: Any
     solver: Any
-    binarize: float | None
-    encode: Any
     columns: Any
     missing: Any
     n_jobs: int | None
@@ -265,8 +263,6 @@ class Settings(Training):
         by_group(self.prior)
         if self.solver is not None:
             check_differentiable(self.solver)
-        good = self.binarize is None or _is_number(self.binarize, -math.inf, math.inf)
-        need(good, "binarize", self.binarize, "a threshold is a finite number, or None")
         frames.missing_values(self.missing)
         jobs = self.n_jobs
         good = jobs is None or (checks.is_whole(jobs) and jobs != 0 and abs(jobs) <= MOST)

@@ -12,10 +12,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.inference import Solution, Status
 from sbnet.inference.solvers.row_completions import Completions, complete
 from sbnet.model.network import Network
+from sbnet.questions.reduction import live_variables
 
 MOST = 256
 """Completions of a row that are gone through before they are drawn."""
@@ -60,3 +61,10 @@ def draw(network: Network, states: States, rng: np.random.Generator, *, most: in
     """Every row with its missing cells drawn together from their posterior."""
     found: Completions = complete(network, states, most=most, seed=int(rng.integers(2**62)))
     return found.draw(rng.random(len(states)))
+
+
+def informed(network: Network, states: States) -> BoolArray:
+    """Rows by units: is the unit observed, or has it an observed descendant?"""
+    masks, which = np.unique(states != HIDDEN, axis=0, return_inverse=True)
+    live = [live_variables(network.model, np.where(mask, np.int8(0), HIDDEN)) for mask in masks]
+    return np.array(live, np.bool_).reshape(masks.shape)[which.ravel()]
