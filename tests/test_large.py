@@ -12,7 +12,6 @@ import pytest
 import sbnet as sb
 from sbnet.errors import ParameterError
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _large
-from sbnet.estimators._rows import columns, enforce, inside
 
 TRUTH = sb.layered((2, 6), rng=0, scale=4.0)
 ROWS = sb.sample(TRUTH, 600, rng=1)[:, 2:].astype(float)

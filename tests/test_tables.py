@@ -18,17 +18,18 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sbnet as sb
 from sbnet.cli import main
 from sbnet.errors import CodingWarning, EvidenceError, SBNetError, TableError, UnknownUnitError
 from sbnet.estimators import SBNDensity, SBNImputer, Training
+from sbnet.estimators._given import PLAIN, Coding
 from sbnet.questions.evidence import coerce
-from sbnet.tables import codings, yes_no
-from sbnet.tables.codings import PLAIN, Coding
-from sbnet.tables.frames import Column, sheet
+from sbnet.tables import words, yes_no
+from sbnet.tables.frames import sheet
+from sbnet.tables.schema import Schema
 from strategies import tables
 
 nan = np.nan
@@ -304,34 +305,6 @@ def test_modin():
     assert done.stdout.splitlines()[-1] == "[[0, 1], [1, -1]]"
 
 
-# --- codings --------------------------------------------------------------------------------------------------------
-
-
-@given(st.lists(st.sampled_from([1.0, 2.0, nan]), min_size=1, max_size=20), st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
-def test_the_order_rule(pattern, a, b):
-    low, high = sorted([a, b])
-    column = Column("c", np.array([{1.0: low, 2.0: high}.get(x, nan) for x in pattern]))
-    coding = codings.learn(column)
-    assume(low < high and {1.0, 2.0} <= set(pattern) and not {low, high} <= {0.0, 1.0})
-    assert coding == Coding(low, high)
-    assert codings.read(column, coding)[0].tolist() == [{1.0: 0, 2.0: 1}.get(x, -1) for x in pattern]
-
-
-def test_text_goes_by_alphabet_whatever_its_case():
-    for values, expected in ((["b", "A"], ("A", "b")), (["B", "a"], ("a", "B")), (["10", "9"], ("9", "10"))):
-        assert codings.learn(Column("c", np.array(values, dtype=object))) == Coding(*expected)
-
-
-def test_a_word_that_is_not_there_is_written_like_the_one_that_is():
-    for word, pair in (("YES", ("NO", "YES")), ("No", ("No", "Yes")), ("t", ("f", "t")), ("1", ("0", "1"))):
-        assert codings.learn(Column("c", np.array([word, None], dtype=object))) == Coding(*pair)
-
-
-def test_a_coding_says_how_it_reads():
-    assert str(Coding(1.0, 2.5)) == "1 = 0, 2.5 = 1"
-    assert str(Coding("ill", "well")) == "'ill' = 0, 'well' = 1"
-
-
 # --- evidence -------------------------------------------------------------------------------------------------------
 
 
@@ -561,15 +534,14 @@ def test_yes_and_no_are_known_in_the_larger_languages(yes, no):
         table = pd.DataFrame({"wet": [one, zero, one]})
         assert coerce(NET, table)[0][:, 2].tolist() == [1, 0, 1]
         assert coerce(NET, table[::-1][1:])[0][:, 2].tolist() == [0, 1]
-        assert codings.learn(sheet(table).columns[0]) == Coding(zero, one)
+        assert Schema.learn(table)["wet"].states == (zero, one)
 
 
 def test_no_word_means_yes_in_one_language_and_no_in_another():
-    words = {word for pair in yes_no.PAIRS for side in pair for word in side}
-    for word in words:
+    for word in {word for pair in yes_no.PAIRS for side in pair for word in side}:
         meant = {bits[0] for bits in yes_no.in_common([word]).values()}
         assert len(meant) <= 1
-    assert [codings.bit(word) for word in ("ne", "s", "e", "jo", "co")] == [None] * 5  # known in pairs only
+    assert [words.bit(word) for word in ("ne", "s", "e", "jo", "co")] == [None] * 5  # known in pairs only
 
 
 @pytest.mark.parametrize(

@@ -10,8 +10,6 @@ import pytest
 import sbnet as sb
 from sbnet.cli import main
 from sbnet.errors import TooRareError
-from sbnet.estimators import SBNDensity
-from sbnet.inference.solvers.block_gibbs import cell_probabilities
 from sbnet.inference.solvers.enumeration import Sampled
 
 

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _check_sample_weight
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _choosing, _given, _large, _learning, _reading, _recognition
-from sbnet.estimators._given import Given
+from sbnet.estimators._given import PLAIN, Coding, Given
 from sbnet.estimators._recognition import Recognition
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators.settings import Settings
@@ -27,9 +27,9 @@ from sbnet.learning.streams import is_stream
 from sbnet.model.mixtures import NetworkMixture, log_mean
 from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy
-from sbnet.tables.codings import PLAIN, Coding, show
 from sbnet.tables.frames import Array
 from sbnet.tables.schema import Schema
+from sbnet.tables.words import shown
 
 Member = tuple[Network, Recognition | None]
 """A network, and what it says of its hidden units before they are solved for."""
@@ -155,7 +155,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         found = []
         for name in self._names():
             coding = PLAIN if self.codings_ is None else self.codings_[name]
-            words = tuple(show(value).strip("'") for value in (coding.zero, coding.one))
+            words = tuple(shown(value).strip("'") for value in (coding.zero, coding.one))
             found.append(Place(name, columns(network, (name,)), BINARY, words))
         return found
 

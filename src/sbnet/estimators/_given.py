@@ -11,14 +11,28 @@ import numpy as np
 from sklearn.utils._set_output import _get_output_config
 from sklearn.utils.validation import check_array, validate_data
 
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.errors import TableError
 from sbnet.parallel.blocks import row_blocks
-from sbnet.tables import codings, frames
-from sbnet.tables.codings import PLAIN, Coding
+from sbnet.tables import frames
 from sbnet.tables.schema import Schema, column_name
+from sbnet.tables.words import bit, shown
 
 _FINITE = {"ensure_all_finite": "allow-nan"}
+
+
+@dataclass(frozen=True, slots=True)
+class Coding:
+    """The value of a column that means 0, and the one that means 1."""
+
+    zero: Any
+    one: Any
+
+    def __str__(self) -> str:
+        return f"{shown(self.zero)} = 0, {shown(self.one)} = 1"
+
+
+PLAIN = Coding(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -64,7 +78,7 @@ def checked(estimator: Any, X: Any, *, missing: Any) -> tuple[frames.Sheet, fram
         sheet = _by_name(estimator, sheet)
     else:
         validate_data(estimator, np.empty((sheet.n_rows, len(sheet.columns))), reset=False, skip_check_array=True)
-    sheet = replace(sheet, columns=list(sheet.columns))  # read once, used for codings and for cells
+    sheet = replace(sheet, columns=list(sheet.columns))  # read once
     dated = next((column.name for column in sheet.columns if column.dates), None)
     if dated is not None:
         raise frames.dates(dated)
@@ -79,22 +93,35 @@ def cells(sheet: frames.Sheet, values: frames.Array, names: tuple[str, ...]) -> 
         states: States = np.empty(values.shape, dtype=np.int8)
         good = True
         for block in row_blocks(*values.shape):
-            states[block], right = codings.zeros_and_ones(values[block])
+            states[block], right = _zeros_and_ones(values[block])
             good = good and bool(right.all())
         if good:
             return states
     columns = []
     for k, name in enumerate(names):
         column = sheet.columns[k]
-        read, strange = codings.read(column, PLAIN)
-        if strange is not None:
-            cell = codings.show(column.values[strange])
+        read, known = _zeros_and_ones(column.values if column.is_number else _numbers(column.values.tolist()))
+        if not known.all():
+            strange = int(np.flatnonzero(~known)[0])
+            cell = shown(column.values[strange])
             raise TableError(
                 f"column {k} ({name!r}) holds {cell} {sheet.row(strange)}; in fit it was {PLAIN}. "
                 f"Ways out: recode it, or missing=[{cell}] if it marks a missing cell"
             )
         columns.append(read)
     return np.column_stack(columns)
+
+
+def _zeros_and_ones(numbers: FloatArray) -> tuple[States, BoolArray]:
+    """0, 1, and -1 for NaN; and which numbers are one of these."""
+    observed = (numbers == 0.0) | (numbers == 1.0)
+    return np.where(observed, numbers, HIDDEN).astype(np.int8), observed | np.isnan(numbers)
+
+
+def _numbers(values: list[Any]) -> FloatArray:
+    """The numbers that words spell; infinity where they spell none."""
+    found = [np.nan if value is None else frames.as_number(value) for value in values]
+    return np.array([np.inf if number is None else number for number in found])
 
 
 def as_asked(estimator: Any, filled: frames.Array, X: Any) -> Any:
@@ -155,7 +182,7 @@ def codings_of(schema: Schema) -> dict[str, Coding]:
     found = {}
     for column in schema.variables:
         zero, one = (own[0] if own else k for k, own in enumerate(column.cells))
-        plain = codings.bit(zero) == 0 and codings.bit(one) == 1 and not isinstance(zero, str)
+        plain = bit(zero) == 0 and bit(one) == 1 and not isinstance(zero, str)
         found[column.name] = PLAIN if plain else Coding(zero, one)
     return found
 

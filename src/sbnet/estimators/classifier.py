@@ -191,7 +191,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.classes_, number = np.unique(y, return_inverse=True)
         rows = self._rows(table, sample_weight)
         if self.class_weight is not None:
-            rows = replace(rows, weights=rows.weights * compute_sample_weight(self.class_weight, y))
+            rows = replace(rows, weights=rows.weights * self._class_weights(y))
         self._kept = None
         if self._wants_one():
             return self._fit_label(rows, number, _label.name_of(given, rows.names))
@@ -253,6 +253,15 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             number, name = np.concatenate([kept[1], number]), kept[2]
         self._kept = rows, number, name
         return self._fit_label(rows, number, name)
+
+    def _class_weights(self, y: Any) -> FloatArray:
+        """A weight for each row, by its class."""
+        try:
+            weights: FloatArray = compute_sample_weight(self.class_weight, y)
+        except (TypeError, ValueError, AttributeError) as error:
+            shown = checks.shown(self.class_weight)
+            raise ParameterError(f"class_weight is {shown}; give None, 'balanced' or a mapping by class") from error
+        return weights
 
     def _wants_one(self) -> bool:
         """Is there one network, with the label as its last variable? There is one for each class if settings of such

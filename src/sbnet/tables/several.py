@@ -9,7 +9,7 @@ from sbnet import checks
 from sbnet.errors import EvidenceError
 from sbnet.model.names import spelled
 from sbnet.model.network import Network
-from sbnet.tables import codings, frames
+from sbnet.tables import frames, words
 
 _SHOWN = 8
 
@@ -54,7 +54,7 @@ def spread(network: Network, row: Mapping[Any, Any], gone: tuple[Any, ...]) -> M
             on, name = int(word == state), network.names[unit]
             key = numbers.get(unit)
             cell = None if key is None else frames.one_cell(name, more[key], gone)
-            if cell is not None and codings.bit(cell) != on:
+            if cell is not None and words.bit(cell) != on:
                 raise EvidenceError(
                     f"evidence contradicts itself: {variable!r} is {state!r}, so that unit {name!r} is {on}, and it is "
                     f"given as {frames.brief(more[key])}; leave one of them out"
@@ -75,7 +75,7 @@ def _state(variable: str, value: Any, states: tuple[str, ...], gone: tuple[Any, 
     if isinstance(value, str) and value in states:
         return value
     cell = frames.one_cell(variable, value, gone)
-    word = None if cell is None else codings.word(cell)
+    word = None if cell is None else words.word(cell)
     if word is not None:
         word = spelled(word, states)
     if word is not None and word not in states:
