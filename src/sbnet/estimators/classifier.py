@@ -236,7 +236,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         if kept is None and classes is None and not hasattr(self, "classes_"):
             raise ParameterError("the first rows may not have all classes; give all of them, classes=…")
         table, target = self._table(X, y=y, reset=kept is None, sample_weight=sample_weight)
-        if any(one is not None for one in (self.tune, self.density, self.hidden)):
+        if self._is_binary() and any(one is not None for one in (self.tune, self.density, self.hidden)):
             raise ParameterError("networks of classes are learned by fit(); leave hidden=, density= and tune= unset")
         if classes is not None:
             self.classes_ = np.unique(classes)

@@ -14,16 +14,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.exact.probability import sample
 from sbnet.inference.equal_rows import first_equal
 from sbnet.inference.solvers.particles import particles, seeds_of_rows
-from sbnet.inference.solvers.places import BINARY, Place
+from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import row_blocks
 from sbnet.questions.ties import blocks
 
-BURN_IN = 15
-"""Sweeps before a chain that starts anywhere counts."""
 CHAINS = 32
 """Chains of a batch."""
 _PARTICLES, _SWEEPS = 256, 2
@@ -59,36 +56,17 @@ class _Block:
 class Chains:
     """One chain for each row: the state of every unit, 0.0 or 1.0. They are moved in place.
 
-    Blocks are hidden units, one by one, and the columns of the table.
+    Blocks are units that are tied to each other, or single ones.
     """
 
     on: FloatArray
     blocks: tuple[_Block, ...]
 
     @classmethod
-    def begin(cls, network: Network, states: States, places: Sequence[Place], rng: np.random.Generator) -> Chains:
-        """From the network's own probabilities, parents first, with what is observed in its place."""
-        seen = np.concatenate([place.units for place in places])
-        hidden = np.setdiff1d(np.arange(network.n_units), seen)
-        alone = [Place(network.names[j], np.array([j]), BINARY, ("0", "1")) for j in hidden]
-        return cls.at(network, states, (*alone, *places), sample(network, len(states), rng=rng, do=states))
-
-    @classmethod
     def at(cls, network: Network, states: States, places: Sequence[Place], start: States) -> Chains:
         """From given states of all units; the places hold every unit."""
         found = [_Block.of(network, place, states) for place in places if len(place.units)]
         return cls(start.astype(np.float64), tuple(block for block in found if len(block.rows)))
-
-    @property
-    def states(self) -> States:
-        """The states of all units, rows by units."""
-        return self.on.astype(np.int8)
-
-    def run(self, network: Network, rng: np.random.Generator, sweeps: int = BURN_IN) -> Chains:
-        """Some sweeps, with random numbers of its own for each row."""
-        for _ in range(sweeps):
-            self.sweep(network, rng.random((len(self.blocks), len(self.on))))
-        return self
 
     def sweep(self, network: Network, uniforms: FloatArray) -> list[FloatArray]:
         """Draw every block in every row, by numbers between 0 and 1, blocks by rows.
@@ -133,18 +111,6 @@ class Averages(NamedTuple):
     means: FloatArray
     error: FloatArray
     chains: IndexArray
-
-
-def cell_probabilities(network: Network, states: States, places: Sequence[Place]) -> list[FloatArray]:
-    """Rows by values, for each place: the probability of each value where the cell is missing; 0 elsewhere."""
-    means, found = block_means(network, states).means, []
-    for place in places:
-        probability = np.zeros((len(states), len(place.codes)))
-        rows = np.flatnonzero((states[:, place.units] == HIDDEN).any(axis=1))
-        if len(rows):
-            probability[rows] = place.probabilities(means[rows][:, place.units])
-        found.append(probability)
-    return found
 
 
 def block_means(network: Network, states: States) -> Averages:

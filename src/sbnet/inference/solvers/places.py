@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, IndexArray, States
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,14 +35,6 @@ class Place:
         own = states[:, self.units]
         same = (own[:, None, :] == self.codes).all(axis=2)
         return np.where((own == HIDDEN).any(axis=1), -1, same.argmax(axis=1))
-
-    def probabilities(self, means: FloatArray) -> FloatArray:
-        """Of each value, rows by values, from the means of its units: those are sums of the codes, by probability."""
-        system = np.vstack([self.codes.T, np.ones((1, len(self.codes)))]).astype(np.float64)
-        sums = np.vstack([means.T, np.ones((1, len(means)))])
-        found = np.clip(np.linalg.lstsq(system, sums, rcond=None)[0].T, 0.0, 1.0)
-        shares: FloatArray = found / found.sum(axis=1, keepdims=True)
-        return shares
 
     def each_value(self, states: States) -> States:
         """Every row once for each value, with that value in the place of its own."""
