@@ -171,8 +171,6 @@ def test_what_knows_two_states_says_so(clinic, mixed):
     for solver in (sb.Structured(), sb.Conditioned(1), sb.Mixture(2)):
         with pytest.raises(NetworkError, match="variable 'fever' has 3 states"):
             sb.infer(clinic, {"sweat": 1}, solver=solver)
-    with pytest.raises(NetworkError, match=r"variable 'a' has a table, and fit\(\) knows none"):
-        sb.fit(sb.from_edges({}, tables={"a": [0.5, 0.5]}), np.zeros((3, 1)))
 
 
 def test_rows_of_tables_are_divided_by_their_sum_once():

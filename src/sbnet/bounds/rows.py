@@ -14,7 +14,7 @@ from sbnet.kernels.compiling import announce
 from sbnet.kernels.gradient import Gradients, add_gradient
 from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, QUADRATIC, SERIES, XI
 from sbnet.kernels.layout import lay_out, set_weights
-from sbnet.kernels.mean_field import ascend
+from sbnet.kernels.mean_field import EDGE, ascend
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.terms import LACKS
 from sbnet.kernels.terms.frequencies import MAX_NUMBERS, make_room, room_for
@@ -188,6 +188,8 @@ def _solve_crowded(model: Model, which: Bound, rows: Rows, stop: Stop, warm: boo
     kinds = kinds_of(problem, which)
     rough = Work(model, problem, np.where(kinds == EXACT, XI, kinds))
     rough.use(model.weight)
+    if stop.max_sweeps > 0:  # no state is certain while means move
+        rows.answers.means[r] = np.clip(rows.answers.means[r], EDGE, 1.0 - EDGE)
     rough.solve(rows, Stop(max(stop.tol, _ROUGH), 0 if warm else stop.max_sweeps), warm, r, r + 1)
     paper = rough.blocks["t"][problem.factors["block"], problem.factors["lane"]]
     parabola, needs = _needs(problem, rows.bias[r], rough.scratch.q)

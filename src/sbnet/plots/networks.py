@@ -137,14 +137,18 @@ def _means(net: Network, means: Any) -> FloatArray:
             full[net.index(name)] = checks.probability(f"means[{name!r}]", value)
     elif means is not None:
         full = checks.numbers("means", means)
+        _check_means(full)
         if full.shape == net.bias.shape:
             full = np.minimum(np.bincount(net.columns[0], full, net.n_units), 1.0)
         if full.shape != (net.n_units,):
             raise ParameterError(f"means have shape {full.shape}; expected ({net.n_units},), one for every unit")
-    bad = full[(full < 0.0) | (full > 1.0)]
+    return full
+
+
+def _check_means(means: FloatArray) -> None:
+    bad = means[(means < 0.0) | (means > 1.0)]
     if bad.size:
         raise ParameterError(f"means must lie between 0 and 1; got {bad[0]}")
-    return full
 
 
 def _clip(route: FloatArray, first: int, last: int) -> FloatArray:
