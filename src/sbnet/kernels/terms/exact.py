@@ -31,43 +31,52 @@ _pull, _push, _gradient = quadratic.verbs_of(EXACT)
 
 
 @inner(fast=True)
-def _times(numbers, edge, apart, product, n, p):
+def _times(numbers, edge, product, n, p):
     """The product times F = 1 + p g, for a parent with two states."""
-    e, x, far = unsigned(edge), unsigned(product), unsigned(apart)
-    for i in range(unsigned(n)):
+    e, x, far = unsigned(edge), unsigned(product), unsigned(n)
+    for i in range(far):
         a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
         numbers[x + i], numbers[x + far + i] = r + p * (a * r - b * s), s + p * (a * s + b * r)
 
 
 @inner(fast=True)
-def _include(numbers, edge, apart, product, n, q, c, m):
+def _include(numbers, edge, turn, product, n, q, c, m):
     """The product times F of a parent with m states above 0, whose Q begins at c; their turns are kept."""
-    x, far, alone = unsigned(product), unsigned(apart), q[c] if m == 1 else 0.0
+    x, far, alone = unsigned(product), unsigned(n), q[c] if m == 1 else 0.0
     for k in range(m):
-        e, t = unsigned(edge + 4 * k * apart), unsigned(edge + (4 * k + 2) * apart)
-        for i in range(unsigned(n)):
+        e, t = unsigned(edge + 2 * k * n), unsigned(turn + 2 * k * n)
+        for i in range(far):
             a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
             re, im = a * r - b * s, a * s + b * r
             numbers[t + i], numbers[t + far + i] = re, im
             numbers[x + i], numbers[x + far + i] = r + alone * re, s + alone * im
     for k in range(m if m > 1 else 0):
-        t, p = unsigned(edge + (4 * k + 2) * apart), q[c + k]
-        for i in range(unsigned(n)):
+        t, p = unsigned(turn + 2 * k * n), q[c + k]
+        for i in range(far):
             numbers[x + i] += p * numbers[t + i]
             numbers[x + far + i] += p * numbers[t + far + i]
+
+
+@inner(fast=True)
+def _where(block, tile):
+    """Where e^{iwJ} - 1 of a tile begins, its turn, and the product of its block."""
+    edge = block.at + (5 + 2 * (tile.slot[0] - block.slot)) * block.used
+    return edge, edge + 2 * (block.slot_end - block.slot) * block.used, block.at + 3 * block.used
 
 
 @inner(fast=True)
 def pull(parent, problem, blocks, tiles, numbers, q, field):
     """What children say about each state: the parts in <x> and <x^2>, and the frequencies."""
     _pull(parent, problem, blocks, tiles, numbers, q, field)
-    lone = parent.states == 2
-    for k in range(parent.tile[EXACT], parent.tile_end[EXACT], 1 if lone else parent.states):
-        tile, block = tiles[k if lone else k + 1], blocks[tiles[k].block]
-        x, far, n = unsigned(block.first + 3 * block.places), unsigned(block.places), block.used
+    for k in range(parent.tile[EXACT], parent.tile_end[EXACT]):
+        tile, block = tiles[k], blocks[tiles[k].block]
+        if tile.state != 1:
+            continue
+        _, turn, product = _where(block, tile)
+        x, far = unsigned(product), unsigned(block.used)
         for s in range(parent.states - 1):
-            t, total = unsigned(block.first + (7 + 4 * (tile.slot[0] - block.slot + s)) * block.places), 0.0
-            for i in range(unsigned(n)):
+            t, total = unsigned(turn + 2 * s * block.used), 0.0
+            for i in range(far):
                 total += numbers[x + i] * numbers[t + i] - numbers[x + far + i] * numbers[t + far + i]
             field[s] += total
 
@@ -76,15 +85,15 @@ def pull(parent, problem, blocks, tiles, numbers, q, field):
 def push(parent, problem, blocks, tiles, numbers, old, q):
     """A parent is done with: into the products over the parents before, also if it has not moved."""
     _push(parent, problem, blocks, tiles, numbers, old, q)
-    lone = parent.states == 2
-    for k in range(parent.tile[EXACT], parent.tile_end[EXACT], 1 if lone else parent.states):
-        tile, block = tiles[k if lone else k + 1], blocks[tiles[k].block]
-        edge = block.first + (5 + 4 * (tile.slot[0] - block.slot)) * block.places
-        product = block.first + 3 * block.places
-        if lone:
-            _times(numbers, edge, block.places, product, block.used, q[parent.column])
+    for k in range(parent.tile[EXACT], parent.tile_end[EXACT]):
+        tile, block = tiles[k], blocks[tiles[k].block]
+        if tile.state != 1:
+            continue
+        edge, turn, product = _where(block, tile)
+        if tile.states == 2:
+            _times(numbers, edge, product, block.used, q[parent.column])
         else:
-            _include(numbers, edge, block.places, product, block.used, q, parent.column, parent.states - 1)
+            _include(numbers, edge, turn, product, block.used, q, parent.column, parent.states - 1)
 
 
 @inner(fast=True)
@@ -94,19 +103,18 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
         block = blocks[b]
         if block.kind == EXACT:
             quadratic.moments(block, tiles, q)
-            x, far = unsigned(block.first + 3 * block.places), unsigned(block.places)
-            for i in range(unsigned(block.used)):
+            x, far = unsigned(block.at + 3 * block.used), unsigned(block.used)
+            for i in range(far):
                 numbers[x + i], numbers[x + far + i] = 1.0, 0.0
     for k in range(len(tiles) - 2, -1, -1):  # the last parent first
         tile, block = tiles[k], blocks[tiles[k].block]
         if block.kind != EXACT or tile.state != 1:
             continue
-        edge = block.first + (5 + 4 * (tile.slot[0] - block.slot)) * block.places
-        product = block.first + 3 * block.places
+        edge, turn, product = _where(block, tile)
         if tile.states == 2 and not more:
-            _times(numbers, edge, block.places, product, block.used, q[tile.column])
+            _times(numbers, edge, product, block.used, q[tile.column])
         else:
-            _include(numbers, edge, block.places, product, block.used, q, tile.column, tile.states - 1)
+            _include(numbers, edge, turn, product, block.used, q, tile.column, tile.states - 1)
     for b in range(len(blocks)):
         if blocks[b].kind == EXACT:
             _evaluate(blocks[b], numbers)
@@ -119,8 +127,8 @@ def _evaluate(block, numbers):
 
     That one is multiplied by c, so that what children say needs no factor.
     """
-    lanes, far = lanes_of(block), unsigned(block.places)
-    start, product = block.first + block.places, block.first + 3 * block.places
+    lanes, far = lanes_of(block), unsigned(block.used)
+    start, product = block.at + block.used, block.at + 3 * block.used
     for i in range(LANES):
         block.power[i], block.f_a[i] = 0.0, block.by * block.c[i % lanes]
     for k in range(0, block.used, LANES):
@@ -147,7 +155,7 @@ def _of_lane(block, i, lanes):
 def look(f, problem, blocks, tiles, numbers, q):
     """The term of one factor, in a sweep that has come to its own variable: all its parents are in the product."""
     block, i = blocks[problem.factors[f].block], problem.factors[f].lane
-    product, wave = block.first + 3 * block.places, 0.0
+    product, wave = block.at + 3 * block.used, 0.0
     for k in range(product + i, product + block.used, lanes_of(block)):
         wave += numbers[k]
     return quadratic.look(f, problem, blocks, tiles, numbers, q) - wave / block.c[i]
@@ -164,29 +172,29 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
         block = blocks[b]
         if block.kind != EXACT or block.used == 0:
             continue
-        n, places, lanes, s = block.used, block.places, lanes_of(block), block.slot
-        product, edge = block.first + 3 * places, block.first + 5 * places
-        before = np.empty(2 * places * (block.slot_end - block.slot))
-        for i in range(2 * places):
-            numbers[product + i] = numbers[block.first + places + i]
+        n, lanes, s = block.used, lanes_of(block), block.slot
+        product, edge, turn = block.at + 3 * n, block.at + 5 * n, block.at + (5 + 2 * (block.slot_end - s)) * n
+        before = np.empty(2 * n * (block.slot_end - block.slot))
+        for i in range(2 * n):
+            numbers[product + i] = numbers[block.at + n + i]
         while s < block.slot_end:  # the products over the parents before each
             at, m = s - block.slot, problem.hidden[slots[s].parent].states - 1
-            for i in range(2 * places):
-                before[2 * places * at + i] = numbers[product + i]
-            _include(numbers, edge + 4 * places * at, places, product, n, q, slots[s].column, m)
+            for i in range(2 * n):
+                before[2 * n * at + i] = numbers[product + i]
+            _include(numbers, edge + 2 * n * at, turn + 2 * n * at, product, n, q, slots[s].column, m)
             s += m
-        for i in range(places):
-            numbers[product + i], numbers[product + places + i] = 1.0, 0.0
+        for i in range(n):
+            numbers[product + i], numbers[product + n + i] = 1.0, 0.0
         while s > block.slot:  # and over those after each
             m = problem.hidden[slots[s - 1].parent].states - 1
             s -= m
             at = s - block.slot
             for c in range(at, at + m):
-                _imaginary(block, before, 2 * places * at, numbers, edge + 4 * places * c, 1.0)
+                _imaginary(block, before, 2 * n * at, numbers, edge + 2 * n * c, 1.0)
                 for i in range(block.width):
                     p = q[slots[block.slot + c].column]
                     by_slot[factors[block.factor[i]].slot + c] += p * _of_lane(block, i, lanes)
-            _include(numbers, edge + 4 * places * at, places, product, n, q, slots[s].column, m)
+            _include(numbers, edge + 2 * n * at, turn + 2 * n * at, product, n, q, slots[s].column, m)
         _imaginary(block, before, 0, numbers, edge, 0.0)
         for i in range(block.width):
             by_factor[block.factor[i]] += _of_lane(block, i, lanes)
@@ -195,14 +203,14 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
 @inner(fast=True)
 def _imaginary(block, before, at, numbers, edge, has):
     """Sums of w times the imaginary part of (product before) (1 + g, or 1 if there is no edge) (product after)."""
-    places, lanes, far, after = block.places, lanes_of(block), unsigned(block.places), block.first + 3 * block.places
-    step = block.by * OMEGA * lanes / places
+    n, lanes, far, after = block.used, lanes_of(block), unsigned(block.used), block.at + 3 * block.used
+    step = OMEGA * lanes / n
     for i in range(LANES):
         block.power[i] = 0.0
-    for k in range(0, block.used, LANES):
+    for k in range(0, n, LANES):
         x, y, e = unsigned(at + k), unsigned(after + k), unsigned(edge + k)
         for i in range(unsigned(LANES)):
-            block.arg[i] = step * multiple(k + np.int64(i), places, lanes)
+            block.arg[i] = step * multiple(k + np.int64(i), n, lanes)
         for i in range(unsigned(LANES)):
             a, b, c, d = before[x + i], before[x + far + i], numbers[y + i], numbers[y + far + i]
             g, h = 1.0 + has * numbers[e + i], has * numbers[e + far + i]

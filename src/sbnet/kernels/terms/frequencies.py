@@ -6,7 +6,9 @@ odd ones: alone they are the same rule with twice the step, and the lower ones o
 do with.
 
 The numbers of a block begin at `first`: the weights of the frequencies, then complex numbers, all real parts before the
-imaginary ones: the function of the biases, the product over parents, and for each slot e^{iwJ} - 1 and its turn.
+imaginary ones: the function of the biases, the product over parents, e^{iwJ} - 1 of each slot, and the turn of each.
+Behind them the few frequencies have all of this once more, side by side: scattered over long rows, they would have to
+come from memory in every sweep. `at` is where the numbers begin that are in use.
 """
 
 import math
@@ -15,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import IndexArray
-from sbnet.kernels.compiling import inner
+from sbnet.kernels.compiling import inner, plain
 from sbnet.kernels.kinds import EXACT
 from sbnet.kernels.structs import LANES, aligned
 from sbnet.kernels.terms import CROWDED, ENOUGH, LACKS, ROUGH, WHOLE
@@ -43,7 +45,8 @@ def make_room(blocks: Any, numbers: Any, places: IndexArray) -> Any:
     """Numbers with room for so many places. The tables of other terms come first among them, and are kept."""
     ours = blocks["kind"] == EXACT
     tables = int(blocks["first"][ours].min()) if blocks["kept"].any() else len(numbers)
-    size = np.where(ours, places * (5 + 4 * (blocks["slot_end"] - blocks["slot"])), 0)
+    few = np.array([plain(few_of)(int(n)) for n in places], np.int64)
+    size = np.where(ours, (places + few) * (5 + 4 * (blocks["slot_end"] - blocks["slot"])), 0)
     start = -(-tables // LANES) * LANES
     more = aligned(start + int(size.sum()), np.float64)
     more[: min(tables, len(numbers))] = numbers[:tables]
@@ -68,7 +71,7 @@ def refine(turn, at_all, problem, blocks, tiles, numbers, places, q):
         if not fits:
             return LACKS
         tune(problem.factors, problem.slots, blocks, numbers, places)
-    attend(blocks, numbers, whole, not whole)
+    attend(blocks, numbers, whole)
     return WHOLE if whole else ROUGH
 
 
@@ -79,6 +82,18 @@ def lanes_of(block):
     while lanes < block.width:
         lanes *= 2
     return lanes
+
+
+@inner
+def few_of(places):
+    """How many of the places the ascent makes do with: even multiples, the lower ones."""
+    return math.ceil(_LOWER * (places if places == _SIZE else places // 2) / _SIZE) * _SIZE
+
+
+@inner
+def few_at(block):
+    """Where the numbers of the few frequencies begin."""
+    return block.first + (5 + 4 * (block.slot_end - block.slot)) * block.places
 
 
 @inner
@@ -137,20 +152,23 @@ def tune(factors, slots, blocks, numbers, places):
             for i in range(lanes):
                 f = block.factor[i]
                 block.arg[i] = step * slots[factors[f].slot + k].weight if f >= 0 else 0.0
-            edge = block.first + (5 + 4 * k) * n
-            _powers(block, numbers, edge)
+            edge, few = block.first + (5 + 2 * k) * n, few_of(n)
+            _powers(block, numbers, edge, n)
             for i in range(n):
                 numbers[edge + i] -= 1.0
+            own = few_at(block) + (5 + 2 * k) * few
+            for i in range(few):
+                numbers[own + i], numbers[own + few + i] = numbers[edge + i], numbers[edge + n + i]
 
 
 @inner
-def _powers(block, numbers, at):
-    """e^{i k angle} for the multiples k of all places, the angles of the lanes being in `arg`."""
-    lanes, places = lanes_of(block), block.places
-    evens = places if places == _SIZE else places // 2
+def _powers(block, numbers, at, places):
+    """e^{i k angle} for the multiples k of all places, or of the few; the angles of the lanes are in `arg`."""
+    lanes, twice = lanes_of(block), block.places > _SIZE
+    evens = min(places, block.places // 2) if twice else places
     for lane in range(lanes):
         c, s = math.cos(block.arg[lane]), math.sin(block.arg[lane])
-        u, v = (c, s) if evens == places else (c * c - s * s, 2.0 * c * s)  # from a multiple to the next but one
+        u, v = (c * c - s * s, 2.0 * c * s) if twice else (c, s)  # from a multiple to the next but one
         re, im = u, v
         for i in range(lane, LANES, lanes):
             numbers[at + i], numbers[at + places + i] = re, im
@@ -170,19 +188,19 @@ def _powers(block, numbers, at):
 
 
 @inner
-def attend(blocks, numbers, whole, fresh):
+def attend(blocks, numbers, whole):
     """What the terms are made of beside the frequencies that count: all of them, or unless `whole`, the few.
 
-    `fresh`: a new row has begun; the characteristic function of its biases, times the weights of the frequencies.
+    That is the characteristic function of the biases, times the weights of the frequencies.
     """
     for b in range(len(blocks)):
         block = blocks[b]
         if block.kind != EXACT:
             continue
         lanes, places, first = lanes_of(block), block.places, block.first
-        evens = places if places == _SIZE else places // 2
-        n, by = (places, 1.0) if whole else (math.ceil(_LOWER * evens / _SIZE) * _SIZE, 2.0 if places > _SIZE else 1.0)
+        n, by = (places, 1.0) if whole else (few_of(places), 2.0 if places > _SIZE else 1.0)
         block.used, block.by, step = n, by, by * OMEGA * lanes / max(places, 1)
+        block.at = first if whole else few_at(block)
         omega = step * max(n, 1) / lanes  # where the sum is cut; a bound on what is left out is added
         tail = 4.0 * math.exp(-math.pi * omega) / (math.pi * omega * (1.0 - math.exp(-2.0 * math.pi * omega)))
         constant = math.log(2.0) + (tail if n > 0 else 0.0)
@@ -196,12 +214,11 @@ def attend(blocks, numbers, whole, fresh):
                 block.straight[i], block.curve[i] = 1.0 if low > -high else 0.0, 0.0
                 block.constant[i] = math.exp(-max(low, -high))
             block.arg[i] = OMEGA * lanes / max(places, 1) * block.h[i]
-        if fresh and places > 0:
-            _powers(block, numbers, first + places)
-            far = unsigned(places)
-            for k in range(first, first + places, LANES):
-                x = unsigned(k)
-                for i in range(unsigned(LANES)):
-                    weight = numbers[x + i] * block.alive[i]
-                    numbers[x + far + i] *= weight
-                    numbers[x + far + far + i] *= weight
+        if n > 0:
+            _powers(block, numbers, block.at + n, n)
+        for k in range(0, n, LANES):
+            x, y, far = unsigned(first + k), unsigned(block.at + n + k), unsigned(n)
+            for i in range(unsigned(LANES)):
+                weight = numbers[x + i] * block.alive[i]
+                numbers[y + i] *= weight
+                numbers[y + far + i] *= weight
