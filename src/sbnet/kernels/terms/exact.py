@@ -40,21 +40,26 @@ def _times(numbers, edge, product, n, p):
 
 
 @inner(fast=True)
+def _turn(numbers, edge, turn, product, n, p):
+    """The product times 1 + p g, and the turn is kept."""
+    e, t, x, far = unsigned(edge), unsigned(turn), unsigned(product), unsigned(n)
+    for i in range(far):
+        a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
+        re, im = a * r - b * s, a * s + b * r
+        numbers[t + i], numbers[t + far + i] = re, im
+        numbers[x + i], numbers[x + far + i] = r + p * re, s + p * im
+
+
+@inner(fast=True)
 def _include(numbers, edge, turn, product, n, q, c, m):
     """The product times F of a parent with m states above 0, whose Q begins at c; their turns are kept."""
-    x, far, alone = unsigned(product), unsigned(n), q[c] if m == 1 else 0.0
     for k in range(m):
-        e, t = unsigned(edge + 2 * k * n), unsigned(turn + 2 * k * n)
-        for i in range(far):
-            a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
-            re, im = a * r - b * s, a * s + b * r
-            numbers[t + i], numbers[t + far + i] = re, im
-            numbers[x + i], numbers[x + far + i] = r + alone * re, s + alone * im
-    for k in range(m if m > 1 else 0):
+        _turn(numbers, edge + 2 * k * n, turn + 2 * k * n, product, n, 0.0)
+    x = unsigned(product)
+    for k in range(m):
         t, p = unsigned(turn + 2 * k * n), q[c + k]
-        for i in range(far):
+        for i in range(unsigned(2 * n)):
             numbers[x + i] += p * numbers[t + i]
-            numbers[x + far + i] += p * numbers[t + far + i]
 
 
 @inner(fast=True)
@@ -111,7 +116,9 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
         if block.kind != EXACT or tile.state != 1:
             continue
         edge, turn, product = _where(block, tile)
-        if tile.states == 2 and not more:
+        if tile.states == 2 and more:
+            _turn(numbers, edge, turn, product, block.used, q[tile.column])
+        elif tile.states == 2:
             _times(numbers, edge, product, block.used, q[tile.column])
         else:
             _include(numbers, edge, turn, product, block.used, q, tile.column, tile.states - 1)
