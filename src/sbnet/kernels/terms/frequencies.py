@@ -152,23 +152,21 @@ def tune(factors, slots, blocks, numbers, places):
             for i in range(lanes):
                 f = block.factor[i]
                 block.arg[i] = step * slots[factors[f].slot + k].weight if f >= 0 else 0.0
-            edge, few = block.first + (5 + 2 * k) * n, few_of(n)
-            _powers(block, numbers, edge, n)
+            edge = block.first + (5 + 2 * k) * n
+            _powers(block, numbers, edge)
             for i in range(n):
                 numbers[edge + i] -= 1.0
-            own = few_at(block) + (5 + 2 * k) * few
-            for i in range(few):
-                numbers[own + i], numbers[own + few + i] = numbers[edge + i], numbers[edge + n + i]
+            _keep_few(block, numbers, 5 + 2 * k)
 
 
 @inner
-def _powers(block, numbers, at, places):
-    """e^{i k angle} for the multiples k of all places, or of the few; the angles of the lanes are in `arg`."""
-    lanes, twice = lanes_of(block), block.places > _SIZE
-    evens = min(places, block.places // 2) if twice else places
+def _powers(block, numbers, at):
+    """e^{i k angle} for the multiples k of all places, the angles of the lanes being in `arg`."""
+    lanes, places = lanes_of(block), block.places
+    evens = places if places == _SIZE else places // 2
     for lane in range(lanes):
         c, s = math.cos(block.arg[lane]), math.sin(block.arg[lane])
-        u, v = (c * c - s * s, 2.0 * c * s) if twice else (c, s)  # from a multiple to the next but one
+        u, v = (c, s) if evens == places else (c * c - s * s, 2.0 * c * s)  # from a multiple to the next but one
         re, im = u, v
         for i in range(lane, LANES, lanes):
             numbers[at + i], numbers[at + places + i] = re, im
@@ -188,10 +186,19 @@ def _powers(block, numbers, at, places):
 
 
 @inner
+def _keep_few(block, numbers, row):
+    """The few frequencies of a row, among their own."""
+    far, few = block.places, few_of(block.places)
+    x, y = block.first + row * far, few_at(block) + row * few
+    for i in range(few):
+        numbers[y + i], numbers[y + few + i] = numbers[x + i], numbers[x + far + i]
+
+
+@inner
 def attend(blocks, numbers, whole):
     """What the terms are made of beside the frequencies that count: all of them, or unless `whole`, the few.
 
-    That is the characteristic function of the biases, times the weights of the frequencies.
+    A row begins with those: then also the characteristic function of its biases, times the weights of the frequencies.
     """
     for b in range(len(blocks)):
         block = blocks[b]
@@ -214,11 +221,13 @@ def attend(blocks, numbers, whole):
                 block.straight[i], block.curve[i] = 1.0 if low > -high else 0.0, 0.0
                 block.constant[i] = math.exp(-max(low, -high))
             block.arg[i] = OMEGA * lanes / max(places, 1) * block.h[i]
-        if n > 0:
-            _powers(block, numbers, block.at + n, n)
-        for k in range(0, n, LANES):
-            x, y, far = unsigned(first + k), unsigned(block.at + n + k), unsigned(n)
-            for i in range(unsigned(LANES)):
-                weight = numbers[x + i] * block.alive[i]
-                numbers[y + i] *= weight
-                numbers[y + far + i] *= weight
+        if places > 0 and not whole:
+            _powers(block, numbers, first + places)
+            far = unsigned(places)
+            for k in range(first, first + places, LANES):
+                x = unsigned(k)
+                for i in range(unsigned(LANES)):
+                    weight = numbers[x + i] * block.alive[i]
+                    numbers[x + far + i] *= weight
+                    numbers[x + far + far + i] *= weight
+            _keep_few(block, numbers, 1)
