@@ -116,7 +116,8 @@ def look_at_needs(blocks, tiles, q, again, places):
         block, places[b], need, lanes = blocks[b], 0, 0, lanes_of(blocks[b])
         if block.kind != EXACT:
             continue
-        moments(block, tiles, q)
+        if not again:  # else the terms have just been found
+            moments(block, tiles, q)
         for i in range(block.width):
             mean = block.x[i]
             variance = max(block.second[i] - mean * mean, 0.0)
