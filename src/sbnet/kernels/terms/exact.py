@@ -73,7 +73,7 @@ def _where(block, tile):
 def pull(parent, problem, blocks, tiles, numbers, q, field):
     """What children say about each state: the parts in <x> and <x^2>, and the frequencies."""
     _pull(parent, problem, blocks, tiles, numbers, q, field)
-    for k in range(parent.tile[EXACT], parent.tile_end[EXACT]):
+    for k in range(parent.tile[EXACT], parent.tile_end[EXACT]):  # a step might be 0, and numba would count references
         tile, block = tiles[k], blocks[tiles[k].block]
         if tile.state != 1:
             continue

@@ -7,8 +7,8 @@ do with.
 
 The numbers of a block begin at `first`: the weights of the frequencies, then complex numbers, all real parts before the
 imaginary ones: the function of the biases, the product over parents, e^{iwJ} - 1 of each slot, and the turn of each.
-Behind them the few frequencies have all of this once more, side by side: scattered over long rows, they would have to
-come from memory in every sweep. `at` is where the numbers begin that are in use.
+Behind them the few frequencies have all of this once more, side by side, which takes fewer pages of memory. `at` is
+where the numbers begin that are in use.
 """
 
 import math
