@@ -313,7 +313,7 @@ def _clean(value: Any, name: str) -> Any:
             return None if value != value else float(value)
         except ArithmeticError:
             if isinstance(value, int):  # no float is as large: a number that names something
-                return str(value)
+                return str(value) if value.bit_length() < 10_000 else hex(value)  # Python spells no longer ones
     raise _nested(name, value)
 
 
