@@ -136,8 +136,3 @@ def bits(words: Iterable[str]) -> tuple[int, ...] | None:
     """What words of one language mean, 0 or 1 each; None where they are of several, or languages differ."""
     found = set(in_common(words).values())
     return found.pop() if len(found) == 1 else None
-
-
-def may_pair_otherwise(word: str) -> bool:
-    """Whether a word has partners that are not known by themselves, as "n" has "j"."""
-    return any(k >= len(_ALONE) for k in _PLACES.get(folded(word), {}))
