@@ -180,3 +180,9 @@ def test_rows_with_holes_are_sent_to_fit(data):
     )
     with pytest.raises(sb.errors.EvidenceError, match=message):
         wake_sleep(start(), holes)
+
+
+def test_it_refuses_variables_with_more_states_by_name():
+    network = sb.from_edges({("flu", "fever"): [[1.0], [2.0]]}, states={"fever": ["none", "mild", "high"]})
+    with pytest.raises(sb.errors.NetworkError, match=r"^variable 'fever' has 3 states.* fit\(\) learns them$"):
+        wake_sleep(network, [{"fever": "mild"}])

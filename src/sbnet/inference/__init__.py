@@ -217,7 +217,7 @@ def _answer(
     check_states(solver, question.network)
     given = question.given
     known = observed_means(question.network, given)
-    point = check_start(known, start, None if question.network.is_binary else _equal_shares(question.network))
+    point = check_start(question.network, known, start)
     whole = Gather(*known.shape)
     for part in question.parts:
         begin = None if point is None else part.widened(point[part.rows], 0.5)
@@ -233,11 +233,6 @@ def _answer(
     _warn_if_stopped(solution)
     asked = None if question.conditions is None else question
     return PosteriorBatch(question.network, given, solution, index, asked, solver)
-
-
-def _equal_shares(network: Network) -> FloatArray:
-    """Means of states that are equally likely."""
-    return 1.0 / network.n_states[network.columns[0]]
 
 
 def _as_asked(part: Part, solution: Solution) -> Solution:

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from sbnet import checks
-from sbnet._types import HIDDEN, BoolArray, Bound, FloatArray, IndexArray, States
+from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError, ParameterError
+from sbnet.model.network import Network
 from sbnet.parallel.blocks import row_blocks
 
 Rows: TypeAlias = "slice | IndexArray | BoolArray"
@@ -238,12 +239,15 @@ class Gather:
         return whole
 
 
-def check_start(
-    known: FloatArray | States, start: ArrayLike | None, equal: FloatArray | None = None
-) -> FloatArray | None:
-    """Starting means for every row and column, or an error; `known` has the means of what was observed, NaN or -1 else.
+def equal_shares(network: Network) -> FloatArray:
+    """Means of states that are equally likely: a number for each column."""
+    return 1.0 / network.n_states[network.columns[0]]
 
-    NaN stands for equal probabilities of all states, `equal` by column if that is not one half.
+
+def check_start(network: Network, known: FloatArray, start: ArrayLike | None) -> FloatArray | None:
+    """Starting means for every row and column, or an error; `known` has the means of what was observed, NaN else.
+
+    NaN stands for equal probabilities of all states.
     """
     if start is None:
         return None
@@ -251,8 +255,7 @@ def check_start(
     if array.shape not in (known.shape, known.shape[1:]):
         raise EvidenceError(f"start has shape {array.shape}; expected {known.shape}, a mean for every unit")
     point = np.array(np.broadcast_to(array, known.shape))
-    used = point[np.isnan(known) | (known == HIDDEN)]
+    used = point[np.isnan(known)]
     if np.any((used < 0.0) | (used > 1.0)):
         raise EvidenceError("starting means must lie between 0 and 1; NaN stands for one half")
-    point[np.isnan(point)] = 0.5 if equal is None else np.broadcast_to(equal, point.shape)[np.isnan(point)]
-    return point
+    return np.where(np.isnan(point), equal_shares(network), point)

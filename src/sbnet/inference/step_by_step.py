@@ -1,10 +1,11 @@
 """The paper's algorithm one step at a time, in slow and plain Python: to be looked at, not to be fast.
 
-The bound is that of eq. (22), with the entropy of eq. (16):
+The bound is that of eq. (22), with the entropy of eq. (16), over the thresholds l of all variables:
 
-    L = sum_i mu_i <z_i> - sum_i [xi_i <z_i> + ln <e^(-xi_i z_i) + e^((1 - xi_i) z_i)>] + entropy(mu)
+    L = sum_l <a_l> <x_l> - <c_l> [xi_l <x_l> + ln <e^(-xi_l x_l) + e^((1 - xi_l) x_l)>] + entropy(Q)
 
-The paper's two steps alternate: (i) one xi after the other for fixed means, (ii) the mean of one hidden unit after the
+where a_l = [state >= l] and c_l = [state >= l - 1]: with two states, a is the variable itself, and c is 1. The paper's
+two steps alternate: (i) one xi after the other for fixed Q, (ii) the distribution of one hidden variable after the
 other by eq. (24) for fixed xi. None of these updates lowers L (footnote 4).
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,14 +22,15 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, Stop
 from sbnet.errors import NetworkError, short
-from sbnet.exact.probability import entropy_of
-from sbnet.inference.solution import check_start
-from sbnet.kernels.codes import SIGMOID
+from sbnet.inference.solution import check_start, equal_shares
+from sbnet.kernels.codes import SIGMOID, TABLE
 from sbnet.kernels.mean_field import EDGE
-from sbnet.model.gates import sigma
+from sbnet.model.gates import sigma, softplus
 from sbnet.model.network import Network
-from sbnet.questions.evidence import EvidenceLike
+from sbnet.questions.by_state import by_state, probabilities
+from sbnet.questions.evidence import EvidenceLike, observed_means
 from sbnet.questions.prediction import predict_rows
+from sbnet.questions.printing import states_told
 from sbnet.questions.question import Part, Question, ask_one
 from sbnet.questions.reduction import absorb, live_variables
 
@@ -39,7 +41,7 @@ What: TypeAlias = Literal["start", "mean", "xi"]
 class Step:
     """Where the algorithm stands after one update.
 
-    ``step["rain"]`` is the mean of a unit.
+    ``step["rain"]`` is the mean of a unit; of a variable with more states, a mapping from state to probability.
 
     Attributes
     ----------
@@ -50,10 +52,14 @@ class Step:
         What was updated.
     unit : str or None
         The unit whose mean or xi it was; none at the start.
+    state : str or None
+        Of a variable with more than two states, the state whose threshold the xi belongs to.
     means : ndarray of shape (n_units,)
-        The means of all units: 0 or 1 where observed, their prediction where there is no observed descendant.
+        The means of all units: 0 or 1 where observed, their prediction where there is no observed descendant. With more
+        states, a column for each state from the second one on, as in :func:`sbnet.infer`.
     xi : ndarray of shape (n_units,)
-        The parameters of the logarithm terms; NaN for units whose input is known or that have no term.
+        The parameters of the logarithm terms; NaN for units whose input is known or that have no term. With more
+        states, one for each threshold.
     bound : float
         The bound on ln P(evidence), in nats.
     gain : float
@@ -72,20 +78,27 @@ class Step:
     sweep: int
     what: What
     unit: str | None
+    state: str | None
     means: FloatArray
     xi: FloatArray
     bound: float
     gain: float
 
-    def __getitem__(self, unit: str | int) -> float:
-        return float(self.means[self.network.index(unit)])
+    def __getitem__(self, unit: str | int) -> Any:
+        own = self.network.columns_of(unit)
+        return by_state(self.network.states[self.network.names[self.network.index(unit)]], self.means[own])
 
     def __repr__(self) -> str:
         if self.unit is None:
             return f"start: bound {self.bound:.6f}"
-        values = self.means if self.what == "mean" else self.xi
-        i = self.network.index(self.unit)
-        now = f"{self.what} of {short(self.network.names[i])} is {values[i]:.4f}"
+        states, own = self.network.states[self.unit], self.network.columns_of(self.unit)
+        if self.what == "xi":
+            now = f"{self.xi[own][0 if self.state is None else states.index(self.state) - 1]:.4f}"
+        else:
+            now = states_told(states, probabilities(self.means[own]))
+        of = "distribution" if self.what == "mean" and len(states) > 2 else self.what
+        at = "" if self.state is None else f" at {short(self.state)}"
+        now = f"{of} of {short(self.unit)}{at} is {now}"
         return f"sweep {self.sweep}: {now}, bound {self.bound:.6f} (+{self.gain:.2g})"
 
 
@@ -101,7 +114,8 @@ def steps(
     r"""The paper's algorithm, eqs. (22)-(24), one update after the other.
 
     The start comes first, with all means and all :math:`\xi` at one half. Then the paper's two steps alternate: (i)
-    every :math:`\xi` is given its best value, (ii) every mean is updated by eq. (24). The bound never falls. A sweep is
+    every :math:`\xi` is given its best value, (ii) every mean is updated by eq. (24). The bound never falls. Variables
+    with more states have a :math:`\xi` for each threshold, and their distribution in place of the mean. A sweep is
     (ii) and the (i) that follows, sweep 0 the first (i) alone, so that the last record of sweep ``s`` stands beside
     ``post.trace[s]`` of ``MeanField(log_term="xi", enumerate_up_to=0)``. That solver moves :math:`\xi` by one step of
     Newton's method in each sweep, so the two agree to a few digits on the way and to all in the end; this one is a
@@ -138,16 +152,16 @@ def steps(
     sweep 1: xi of wet is 0.8071, bound -0.323413 (+1.3e-05)
     """
     question = ask_one(network, evidence, do)
-    network.check_binary("steps()")
-    noisy = np.flatnonzero(network.gate != SIGMOID)
-    if len(noisy):
+    others = np.flatnonzero(network.gate != SIGMOID)
+    if len(others):
+        kind = "has a table" if network.gate[others[0]] == TABLE else "is a noisy-OR unit"
         raise NetworkError(
-            f"unit {network.names[noisy[0]]!r} is a noisy-OR unit; steps() shows the paper's algorithm, which is for "
-            "sigmoid units. infer(network, evidence).trace has the bound after each sweep"
+            f"unit {network.names[others[0]]!r} {kind}; steps() shows the paper's algorithm, which is for sigmoid "
+            "units. infer(network, evidence).trace has the bound after each sweep"
         )
     question.check_possible()
     stop = Stop(checks.tolerance("tol", tol), checks.whole("max_sweeps", max_sweeps, 1))
-    point = check_start(question.given, start)
+    point = check_start(network, observed_means(network, question.given), start)
     return _steps(question, _Ascent(question.parts[0], None if point is None else point[0]), stop)
 
 
@@ -156,88 +170,113 @@ def _steps(question: Question, ascent: _Ascent, stop: Stop) -> Iterator[Step]:
     for sweep in range(stop.max_sweeps + 1):
         before = ascent.bound
         for j in ascent.hidden if sweep else ():
-            gain = ascent.take(ascent.mu, j, ascent.best_mean(j))
+            gain = ascent.take(ascent.q, j, ascent.best_distribution(j))
             yield ascent.step(question, sweep, "mean", j, gain)
-        for i in ascent.with_xi:
-            gain = ascent.take(ascent.xi, i, ascent.best_xi(i))
-            yield ascent.step(question, sweep, "xi", i, gain)
+        for k in ascent.with_xi:
+            gain = ascent.take(ascent.xi, k, ascent.best_xi(k))
+            yield ascent.step(question, sweep, "xi", k, gain)
         if sweep and ascent.bound - before < stop.tol:
             return
 
 
 class _Ascent:
-    """Means, xi and bound of one pattern, after the exact reductions: evidence absorbed, barren units left out."""
+    """Q, xi and bound of one pattern, after the exact reductions: evidence absorbed, barren variables left out."""
 
     def __init__(self, part: Part, start: FloatArray | None) -> None:
         self.part, network = part, part.network
-        row, graph = part.states[0], network.graph
-        live = live_variables(network.model, row)
-        self.live = np.flatnonzero(live).tolist()
+        row, model = part.states[0], network.model
+        live = live_variables(model, row)
+        self.live = np.flatnonzero(live[: part.n_units]).tolist()
         self.hidden = np.flatnonzero(live & (row == HIDDEN)).tolist()
         self.bias = absorb(network, part.states)[0]
-        self.parents = {}
-        for i in self.live:
-            edges = np.arange(graph.indptr[i], graph.indptr[i + 1])
-            edges = edges[row[graph.parent[edges]] == HIDDEN]
-            self.parents[i] = dict(zip(graph.parent[edges].tolist(), network.weight[edges].tolist(), strict=True))
-        with_term = [i for i in self.live if self.parents[i]]
-        self.with_xi = [i for i in with_term if i < part.n_units]  # the xi of a report is best at one half, for good
-        point = np.full(network.n_units, 0.5) if start is None else part.widened(start[None, :], 0.5)[0]
-        self.mu = np.where(row == HIDDEN, np.clip(point, EDGE, 1.0 - EDGE), row.astype(np.float64))
-        self.xi = np.full(network.n_units, np.nan)
-        self.xi[with_term] = 0.5
+        point = equal_shares(network) if start is None else part.widened(start[None, :], 0.5)[0]
+        self.q = {v: _inside(probabilities(point[network.columns_of(v)])) for v in self.hidden}
+        self.q |= {v: np.eye(model.n_states[v])[row[v]] for v in np.flatnonzero(row != HIDDEN).tolist()}
+        self.of = {k: v for v in self.live for k in _range(network.columns_of(v))}  # thresholds, and whose they are
+        self.parents = {k: self.weights(k) for k in (*self.of, *range(part.n_columns, len(self.bias)))}
+        self.with_xi = [k for k in self.of if self.parents[k]]
+        self.xi = np.full(len(self.bias), np.nan)
+        self.xi[self.with_xi] = 0.5
+        self.known, self.reports = 0.0, {v: np.zeros(model.n_states[v]) for v in self.hidden}
+        for k in range(part.n_columns, len(self.bias)):  # a report, seen on: its mean logarithm is a plain sum
+            self.known += 0.0 if self.parents[k] else -float(softplus(-self.bias[k]))
+            for v, weights in self.parents[k].items():
+                self.reports[v] -= softplus(-self.bias[k] - weights)
         self.bound = self.value()
 
-    def mean_input(self, i: int) -> float:
-        """<z_i>."""
-        return float(self.bias[i] + sum(weight * self.mu[j] for j, weight in self.parents[i].items()))
+    def weights(self, k: int) -> dict[int, FloatArray]:
+        """The hidden parents of the variable of a threshold, and the weights of their states, that of the first 0."""
+        network = self.part.network
+        v, level = (int(array[k]) for array in network.columns)
+        family = network.family(v)
+        pairs = zip(map(network.index, family.parents), family.weights, strict=True)
+        return {u: np.append(0.0, block[level - 1]) for u, block in pairs if u in self.hidden}
 
-    def log_moment(self, i: int, t: float) -> float:
-        """ln <e^(t z_i)>: eq. (30) at t = -xi, eq. (31) at t = 1 - xi."""
-        factors = (_log_mix(float(self.mu[j]), t * weight) for j, weight in self.parents[i].items())
-        return t * float(self.bias[i]) + sum(factors)
+    def loads(self, k: int) -> tuple[float, float]:
+        """<a_l> = Q(v >= l) and <c_l> = Q(v >= l - 1) of a threshold: the mean and 1, if there are two states."""
+        q, level = self.q[self.of[k]], int(self.part.network.columns[1][k])
+        return float(q[level:].sum()), float(q[level - 1 :].sum())
 
-    def log_term(self, i: int, xi: float) -> float:
-        """The bound on <ln(1 + e^z_i)>, eq. (20); the value itself, whatever xi, for a unit whose input is known."""
-        moments = self.log_moment(i, -xi), self.log_moment(i, 1.0 - xi)
-        return xi * self.mean_input(i) + float(np.logaddexp(*moments))
+    def mean_input(self, k: int) -> float:
+        """<x_l>."""
+        return float(self.bias[k] + sum(weights @ self.q[u] for u, weights in self.parents[k].items()))
 
-    def xi_of(self, i: int) -> float:
-        return float(self.xi[i]) if self.parents[i] else 0.5
+    def log_moment(self, k: int, t: float) -> float:
+        """ln <e^(t x_l)>: eq. (30) at t = -xi, eq. (31) at t = 1 - xi."""
+        factors = (_log_mix(self.q[u], t * weights) for u, weights in self.parents[k].items())
+        return t * float(self.bias[k]) + sum(factors)
+
+    def log_term(self, k: int, xi: float) -> float:
+        """The bound on <ln(1 + e^x_l)>, eq. (20); the value itself, whatever xi, where the input is known."""
+        moments = self.log_moment(k, -xi), self.log_moment(k, 1.0 - xi)
+        return xi * self.mean_input(k) + float(np.logaddexp(*moments))
+
+    def own_term(self, k: int) -> float:
+        return self.log_term(k, float(self.xi[k]) if self.parents[k] else 0.5)
 
     def value(self) -> float:
         """The bound, eq. (22)."""
-        units = (self.mu[i] * self.mean_input(i) - self.log_term(i, self.xi_of(i)) for i in self.live)
-        return float(sum(units) + entropy_of(self.mu[self.hidden]).sum())
+        total = self.known
+        for k in self.of:
+            a, c = self.loads(k)
+            total += a * self.mean_input(k) - c * self.own_term(k)
+        return total + sum(float(self.q[v] @ (self.reports[v] - np.log(self.q[v]))) for v in self.hidden)
 
-    def best_mean(self, j: int) -> float:
-        """Eq. (24)."""
-        field = self.mean_input(j)
-        for i in self.live:
-            if j in self.parents[i]:
-                field += self.parents[i][j] * (self.mu[i] - self.xi_of(i)) + self.pull(i, j)
-        return float(np.clip(sigma(field), EDGE, 1.0 - EDGE))
+    def best_distribution(self, v: int) -> FloatArray:
+        """Eq. (24): Q_v(s) in proportion to e^field."""
+        field = self.reports[v].copy()
+        for k, owner in self.of.items():
+            if owner == v:
+                level = int(self.part.network.columns[1][k])
+                field[level:] += self.mean_input(k)
+                field[level - 1 :] -= self.own_term(k)
+            elif v in self.parents[k]:
+                (a, c), weights = self.loads(k), self.parents[k][v]
+                field += a * weights - c * (self.xi[k] * weights + self.pull(k, v))
+        return _inside(np.exp(field - field.max()))
 
-    def pull(self, i: int, j: int) -> float:
-        """K_ij, eq. (33), with phi_i of eq. (32)."""
-        xi, weight, mu = self.xi_of(i), self.parents[i][j], float(self.mu[j])
-        phi = float(sigma(self.log_moment(i, 1.0 - xi) - self.log_moment(i, -xi)))
-        return (1.0 - phi) * _share(mu, -xi * weight) + phi * _share(mu, (1.0 - xi) * weight)
+    def pull(self, k: int, v: int) -> FloatArray:
+        """The derivative of ln <e^(-xi x) + e^((1 - xi) x)> in Q_v(s): K_ij of eq. (33), with phi of eq. (32)."""
+        xi, weights, q = self.xi[k], self.parents[k][v], self.q[v]
+        phi = float(sigma(self.log_moment(k, 1.0 - xi) - self.log_moment(k, -xi)))
+        a, b = -xi * weights, (1.0 - xi) * weights
+        slope: FloatArray = (1.0 - phi) * np.exp(a - _log_mix(q, a)) + phi * np.exp(b - _log_mix(q, b))
+        return slope
 
-    def best_xi(self, i: int) -> float:
+    def best_xi(self, k: int) -> float:
         """Where eq. (20) is smallest: it is convex in xi, so golden sections find it."""
         low, high, golden = 0.0, 1.0, (math.sqrt(5.0) - 1.0) / 2.0
         for _ in range(60):
             one, other = high - golden * (high - low), low + golden * (high - low)
-            if self.log_term(i, one) < self.log_term(i, other):
+            if self.log_term(k, one) < self.log_term(k, other):
                 high = other
             else:
                 low = one
         return (low + high) / 2.0
 
-    def take(self, values: FloatArray, k: int, new: float) -> float:
+    def take(self, values: Any, k: int, new: Any) -> float:
         """Take a new value, unless rounding would let the bound fall; returns what is gained."""
-        old, before = float(values[k]), self.bound
+        old, before = values[k], self.bound
         values[k] = new
         after = self.value()
         if after < before:
@@ -246,26 +285,35 @@ class _Ascent:
         return after - before
 
     def step(self, question: Question, sweep: int, what: What, k: int | None, gain: float) -> Step:
-        """What a user sees of it."""
+        """What a user sees of it: of a variable whose distribution has moved, or of a threshold with a new xi."""
         network, part = question.network, self.part
-        found = np.full((1, part.network.n_units), np.nan)
-        found[:, self.live] = self.mu[self.live]
+        found = observed_means(part.network, part.states)
+        for v in self.hidden:
+            found[0, part.network.columns_of(v)] = self.q[v][1:]
         predict_rows(part.network.model, part.states, self.bias[None, :], found)  # those that were left out
         means, xi = part.shown(found), part.shown(self.xi[None, :], np.nan)
-        unit = None if k is None else network.names[k]
+        unit = state = None
+        if k is not None:
+            v = self.of[k] if what == "xi" else k
+            unit = network.names[v]
+            if what == "xi" and network.n_states[v] > 2:
+                state = network.states[unit][int(network.columns[1][k])]
         bound = self.bound + float(part.constant[0])
-        return Step(network, sweep, what, unit, means[0].copy(), xi[0].copy(), bound, gain)
+        return Step(network, sweep, what, unit, state, means[0].copy(), xi[0].copy(), bound, gain)
 
 
-def _log_mix(mu: float, t: float) -> float:
-    """ln(1 - mu + mu e^t), with the larger of the two terms in front."""
-    if t <= 0.0:
-        return math.log1p(mu * math.expm1(t))
-    return t + math.log1p((1.0 - mu) * math.expm1(-t))
+def _range(own: slice) -> range:
+    return range(own.start, own.stop)
 
 
-def _share(mu: float, t: float) -> float:
-    """(1 - e^t) / (1 - mu + mu e^t), without overflow."""
-    if t <= 0.0:
-        return -math.expm1(t) / (1.0 + mu * math.expm1(t))
-    return math.expm1(-t) / (1.0 + (1.0 - mu) * math.expm1(-t))
+def _inside(share: FloatArray) -> FloatArray:
+    """Shares as a distribution that is nowhere zero."""
+    share = np.maximum(share / share.sum(), EDGE)
+    inside: FloatArray = share / share.sum()
+    return inside
+
+
+def _log_mix(q: FloatArray, t: FloatArray) -> float:
+    """ln of sum_s Q(s) e^t(s), with the largest of the terms in front."""
+    top = t.max()
+    return float(top + np.log(q @ np.exp(t - top)))

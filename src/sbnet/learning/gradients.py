@@ -109,8 +109,7 @@ def gradient(
         weight = checks.numbers("row_weight", row_weight, "give one finite number per row")
     if weight.shape != (n,) or not np.all(np.isfinite(weight)):
         raise ParameterError(f"row_weight has shape {weight.shape}; expected ({n},), one finite number per row")
-    known, equal = observed_means(network, states), 1.0 / network.n_states[network.columns[0]]
-    point = check_start(known, start, None if network.is_binary else equal)
+    point = check_start(network, observed_means(network, states), start)
     found = Objective.of(network, solver, executor, threads).gradient(parameters_of(network), states, point, weight)
     n_weights, end = len(network.weight), len(network.weight) + len(network.bias)
     weights, bias, entries = np.split(found.gradient, [n_weights, end])

@@ -185,7 +185,7 @@ def wake_sleep(
 
 def _check_gates(network: Network) -> None:
     """The delta rule keeps no weight from becoming negative, which those of a noisy-OR unit may not be."""
-    network.check_binary("wake_sleep()", "learn the numbers of such variables elsewhere")
+    network.check_binary("wake_sleep()", "fit() learns them")
     noisy = np.flatnonzero(network.gate != SIGMOID)
     if len(noisy):
         raise NetworkError(
