@@ -14,7 +14,6 @@ import pytest
 
 import sbnet as sb
 from sbnet.cli import main
-from sbnet.explore import answers
 from sbnet.tables.stored import schema_of
 
 pa = pytest.importorskip("pyarrow")
@@ -130,22 +129,6 @@ def test_variables_of_a_file_are_evidence_by_their_states(sky, capsys):
     (season,) = told["units"]
     assert season["mean"] == pytest.approx(0.06 / 0.18, abs=1e-6)  # Bayes' rule
     assert json.loads(said(capsys, "infer", sky, "sky=unknown", "--json"))["evidence"] == {}
-
-
-@pytest.fixture
-def coded():
-    """A unit for each state of the sky, as estimators code a column; notes say so."""
-    edges = {("sky=clear", "sky=rain"): -2000.0, ("season", "sky=clear"): 1.0, ("season", "sky=rain"): 0.0}
-    notes = {f"sky={word}": sb.Note(variable="sky", state=word) for word in ("clear", "rain")}
-    return sb.from_edges(edges, bias={"season": 0.4, "sky=rain": 1000.0}).with_notes(notes)
-
-
-def test_findings_of_one_variable_are_taken_away_together(coded):
-    found = sb.contributions(coded, {"sky": "rain"})
-    assert found.findings == ("sky",)
-    assert found["season"]["sky"] == pytest.approx(np.log((1 - 1 / (1 + np.exp(-1.0))) / 0.5), abs=1e-6)
-    apart = sb.contributions(coded, {"sky": "rain"}, together={})
-    assert min(abs(nats) for nats in apart["season"].values()) < 1e-6  # one state follows from the other
 
 
 # --- labels -----------------------------------------------------------------------------------------------------------
@@ -318,14 +301,8 @@ def test_priors_say_where_they_come_from(model, sky, capsys):
     assert "prior → probability" in said(capsys, "infer", sky, "sky=rain")
 
 
-def test_the_page_has_reasons_by_unit(coded):
-    states = {str(coded.index(f"sky={word}")): int(word == "rain") for word in ("clear", "rain")}
-    found = answers.reasons(coded, {"evidence": states, "units": [coded.index("season")]})
-    assert set(found[str(coded.index("season"))]) == set(states)
-
-
 def test_names_alone_make_no_variable(tmp_path, capsys):
-    """Units that are called "a=x" and "a=y" are two units: only a note says that they are states of one variable."""
+    """Units that are called "a=x" and "a=y" are two units."""
     network = sb.from_edges({("a=x", "b"): 1.0, ("a=y", "b"): -1.0, ("b", "a=z"): 2.0})
     sb.save(network, tmp_path / "net.sbn")
     assert "evidence names unit 'a'" in complaint(capsys, "infer", str(tmp_path / "net.sbn"), "a=x")
@@ -391,3 +368,36 @@ def test_a_word_that_is_both_a_state_and_plain_is_offered_once(tmp_path, capsys)
     sb.save(net, tmp_path / "net.sbn")
     line = complaint(capsys, "infer", str(tmp_path / "net.sbn"), "wet=maybe")
     assert "unit 'wet' is given as 'maybe'; say yes, no or unknown" in line
+
+
+# --- units that exclude each other by weights -------------------------------------------------------------------------
+
+
+def one_hot(groups, coupled):
+    """Groups of three units of which one is on, by weights of ±60, in a chain; or each listens to all before it."""
+    edges, bias = {}, {}
+    for g in range(groups):
+        a, b, c = (f"{word}{g}" for word in ("low", "mid", "high"))
+        edges |= {(a, b): -60.0, (a, c): -60.0, (b, c): -60.0}
+        bias |= {a: -0.5, b: 0.0, c: 30.0}
+        for before in range(0 if coupled else max(g - 1, 0), g):
+            edges |= {(f"low{before}", a): 1.5, (f"high{before}", b): -1.0}
+    return sb.from_edges({**edges, **{(f"high{g}", "seen"): 1.0 for g in (0, groups - 1)}}, bias=bias)
+
+
+def test_the_command_answers_exactly_where_units_exclude_each_other(tmp_path, capsys):
+    network = one_hot(8, coupled=False)
+    sb.save(network, tmp_path / "chain.sbn")
+    told = json.loads(said(capsys, "infer", str(tmp_path / "chain.sbn"), "seen=yes", "--json"))
+    assert told["exact"]
+    exact = sb.exact_posterior(network, {"seen": 1})
+    for one in told["units"]:
+        assert one["mean"] == pytest.approx(exact[one["name"]], abs=1e-9)
+    assert exact["low3"] + exact["mid3"] + exact["high3"] == pytest.approx(1.0, abs=1e-9)
+
+
+def test_where_sums_are_large_it_says_that_means_are_those_of_mean_field_theory(tmp_path, capsys):
+    sb.save(one_hot(20, coupled=True), tmp_path / "dense.sbn")
+    text = said(capsys, "infer", str(tmp_path / "dense.sbn"), "seen=yes")
+    assert "ln P ≥ " in text
+    assert "means of mean field theory; --certain says where they lie" in text

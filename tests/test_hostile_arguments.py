@@ -380,8 +380,7 @@ NOT_CALLED = {
     ),
     **dict.fromkeys(("ExactPosterior.__getitem__", "ExactPosteriors.__getitem__"), "an array: its keys are NumPy's"),
     **dict.fromkeys(("ExactPosterior.copy", "ExactPosteriors.copy"), "an array: its order is NumPy's"),
-    **dict.fromkeys(("Solution.ruled_out", "Sampled.solve"), PROTOCOL),
-    "Sampled": "it takes no argument",
+    "Solution.ruled_out": PROTOCOL,
     "Questions.rows": "what the command prints, so many as it says",
     "explore.serve": "listens until it is stopped",
 }

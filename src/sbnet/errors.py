@@ -146,10 +146,6 @@ class ConvergenceWarning(UserWarning):
     """Some rows stopped before their bound settled; the bounds are valid all the same."""
 
 
-class ApproximationWarning(UserWarning):
-    """Means of mean field theory are read where they say nothing: units are states of a variable or rows of a table."""
-
-
 def shortened(text: str) -> str:
     """The text, or its ends: what is too long is a value, which stands in the middle, before the way out."""
     return text if len(text) <= LONGEST_MESSAGE else f"{text[:160]} … {text[-130:]}"

@@ -17,7 +17,6 @@ from sbnet.inference import (
     Structured,
     Xi,
 )
-from sbnet.inference.solvers.enumeration import Sampled
 
 __all__ = [
     "BoundGradient",
@@ -28,7 +27,6 @@ __all__ = [
     "Gibbs",
     "MeanField",
     "Mixture",
-    "Sampled",
     "Solution",
     "Solver",
     "Structured",

@@ -13,7 +13,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.cli import commands
-from sbnet.cli.evidence import findings, findings_apart, listed_units, together
+from sbnet.cli.evidence import findings_apart, listed_units, pattern
 from sbnet.cli.models import read_model
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.decisions import Contributions, contributions, single_cause
@@ -39,12 +39,7 @@ EXAMPLES = """
   sbnet infer clinic.toml --table visits.csv -o answers.csv
   cat visits.csv | sbnet infer clinic.toml --table - | head -3"""
 _SHOWN = 20
-_SAMPLED = "means from {:,} samples, ± standard errors; --certain says where they lie"
 _MEAN_FIELD = "means of mean field theory; --certain says where they lie"
-_DOUBTFUL = (
-    "--mean-field has no means here: units are states of one variable or switches of a table, which are not "
-    "independent. Leave --mean-field away for exact means or samples, or ask --certain for intervals"
-)
 _IMPOSSIBLE = -100.0
 """Nats a finding: less is no more than a number that stands for zero."""
 _CONTRIBUTING = 100
@@ -83,8 +78,7 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     about = findings_apart(network, chosen.about, chosen.evidence)
-    found = findings(network, chosen.evidence)
-    evidence = together(found)
+    evidence = pattern(network, chosen.evidence)
     if chosen.single:
         return _written(_single(network, evidence, about, chosen), chosen)
     units = _units(network, evidence, about)
@@ -103,8 +97,6 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     posterior, exact = (ask(None), False) if chosen.mean_field else best(ask, (network.names[i] for i in units))
     if posterior.impossible:
         raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the unit a leak")
-    if posterior.doubtful:
-        raise ParameterError(_DOUBTFUL)
     intervals: dict[str, Any] = {}
     if chosen.certain and len(units):
         from sbnet.certificates import posterior_intervals
@@ -120,9 +112,8 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         means[network.index(name)] = np.clip(means[network.index(name)], low, high)
     units = units[np.argsort(-means[units], kind="stable")]
     why = None
-    if 0 < len(evidence) <= _CONTRIBUTING and len(units) and posterior.error is None:
-        titles = {one.title: one.states for one in found}
-        why = contributions(network, posterior, about=units.tolist(), together=titles)
+    if 0 < len(evidence) <= _CONTRIBUTING and len(units):
+        why = contributions(network, posterior, about=units.tolist())
     before = _before(posterior, exact, why)
     prior = posterior.prior if before is None else before
     answer = _Answer(posterior, exact, means, intervals, why, prior, before is not None, chosen.about is None)
@@ -286,14 +277,11 @@ class _Answer:
         observed = {network.names[i]: int(posterior.evidence[i]) for i in seen}
         listed = [self._unit(i) for i in units.tolist()]
         how: dict[str, Any] = {"exact": self.exact, "converged": posterior.converged}
-        how |= {"samples": posterior.sweeps} if posterior.error is not None else {}
         return {"bound": posterior.bound, **how, "evidence": observed, "units": listed}
 
     def _unit(self, i: int) -> dict[str, Any]:
         name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
         one: dict[str, Any] = {"name": name, "prior": float(self.prior[i]), "mean": float(self.means[i])}
-        if self.posterior.error is not None:
-            one["error"] = float(self.posterior.error[i])
         if name in self.intervals:
             one["lower"], one["upper"] = self.intervals[name]
         if self.why is not None:
@@ -311,8 +299,7 @@ class _Answer:
         table += [self._row(i, top) for i in shown.tolist()]
         given, sign = printing.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
         head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
-        other = _MEAN_FIELD if posterior.error is None else _SAMPLED.format(posterior.sweeps)
-        how: tuple[str, ...] = ("exact: sums over all states",) if self.exact else (other,)
+        how: tuple[str, ...] = ("exact: sums over all states",) if self.exact else (_MEAN_FIELD,)
         how = () if self.intervals or not len(units) else how
         how = how if posterior.converged else (*how, posterior.status.value)
         found = int((posterior.evidence != HIDDEN).sum())
@@ -333,9 +320,8 @@ class _Answer:
 
     def _row(self, i: int, top: float) -> list[Cell]:
         name, prior, mean = self.posterior.network.names[i], self.prior[i], self.means[i]
-        error = printing.plus_minus(self.posterior.error, i)
         bar = printing.Move(prior, mean, top)
-        row: list[Cell] = [name, f"{printing.probability(prior)} → {printing.probability(mean)}{error}", bar]
+        row: list[Cell] = [name, f"{printing.probability(prior)} → {printing.probability(mean)}", bar]
         if self.intervals:
             row.append(outward(*self.intervals[name]))
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]

@@ -16,9 +16,9 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.cli.columns import TableColumn, TableHead, match
 from sbnet.errors import CodingWarning, ParameterError, TooManyHiddenError, enumerated
-from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference import MeanField, PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
-from sbnet.inference.solvers.enumeration import Sampled, Sums
+from sbnet.inference.solvers.enumeration import Sums
 from sbnet.inference.solvers.filling import Completed
 from sbnet.inference.solvers.row_completions import complete, log_probabilities
 from sbnet.model.names import spelled
@@ -104,7 +104,7 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
 
 def answers(network: Network, states: States) -> PosteriorBatch:
     """The answers of a block, by sums where that is feasible."""
-    solver = Completed(COMPLETIONS) if is_completed(network) else Sampled() if network.is_binary else None
+    solver = Completed(COMPLETIONS) if is_completed(network) else MeanField() if network.is_binary else None
     try:
         found = infer_many(network, states, solver=solver or Sums(frozenset(network.names)), progress=False)
     except TooManyHiddenError:

@@ -11,8 +11,8 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.errors import ParameterError, TooManyHiddenError
-from sbnet.inference import Posterior, Solver, infer_many
-from sbnet.inference.solvers.enumeration import Sampled, Sums
+from sbnet.inference import MeanField, Posterior, Solver, infer_many
+from sbnet.inference.solvers.enumeration import Sums
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.questions.by_state import columns_at
@@ -54,8 +54,9 @@ class Present(NamedTuple):
         """The answer that is known, if it is what this solver would say of these units."""
         for one in self.known:
             summed = not isinstance(one.solver, Sums) or one.solver.sums(self.question.network, targets)
-            alike = isinstance(one.solver, Sums | Sampled) and type(one.solver) is type(solver)
-            if summed and (one.solver is solver or alike):  # settings are not compared: some are arrays
+            alike = isinstance(one.solver, Sums) and isinstance(solver, Sums)
+            alike = alike or (isinstance(one.solver, MeanField) and one.solver == solver)
+            if summed and (one.solver is solver or alike):  # other settings are not compared: some are arrays
                 return one
         return None
 
@@ -83,7 +84,7 @@ def answers(present: Present, others: list[dict[str, Any]], targets: IndexArray,
     """The answers to the present evidence and to other rows, all by one solver.
 
     Without a solver it is that of the known answer, or sums over all states; where sums are too large for some row,
-    all of them are asked of mean field theory, or of samples.
+    all of them are asked of mean field theory.
     """
     ask = partial(_answers, present, others, targets)
     if solver is None and present.given is not None and not isinstance(present.given.solver, Sums):
@@ -93,7 +94,7 @@ def answers(present: Present, others: list[dict[str, Any]], targets: IndexArray,
     try:
         return ask(sums_about(present, targets))._replace(exact=True)
     except TooManyHiddenError:
-        return ask(Sampled())
+        return ask(MeanField())
 
 
 def sums_about(present: Present, targets: IndexArray) -> Sums:

@@ -134,9 +134,8 @@ def contributions(
     about
         The units to learn about, as in :func:`next_question`; observed units are passed over.
     together : mapping, optional
-        Findings that are one, by what to call them: observed units that say it together, such as the steps of a number
-        or the states of a variable. By default the units of a variable of several states are one finding, called as it
-        is, and any other unit is one by itself.
+        Findings that count as one, by what to call them, as in ``{"blood": ["crp", "leucocytes"]}``. By default each
+        is one by itself.
     solver
         As in :func:`next_question`. With ``sb.MeanField()`` the means are those of :func:`infer` on any network.
 
@@ -158,7 +157,7 @@ def contributions(
     present = Present.of(network, evidence)
     found = present.findings
     targets = np.array([i for i in units_about(network, found, about) if network.names[i] not in found], np.int64)
-    groups = _together(network, found, together)
+    groups = _together(found, together)
     less = [{name: state for name, state in found.items() if name not in gone} for gone in groups.values()]
     solved = answers(present, [*less, {}], targets, solver)
     means, titles = frame_columns(network, targets.tolist(), solved.means)
@@ -178,19 +177,12 @@ def contributions(
     )
 
 
-_TOGETHER = "give a mapping from what a finding is called to the units that say it, such as {'age': ['age > 3', …]}"
+_TOGETHER = "give a mapping from what a finding is called to the units that say it, such as {'blood': ['crp', …]}"
 
 
-def _together(
-    network: Network, found: Mapping[str, Any], given: Mapping[str, Iterable[str]] | None
-) -> dict[str, list[str]]:
+def _together(found: Mapping[str, Any], given: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]]:
     """Observed units by the finding that they belong to, each to one."""
-    if given is None:
-        groups: dict[str, list[str]] = {}
-        for name in found:
-            groups.setdefault(network.notes[name].variable or name, []).append(name)
-        return {title if len(names) > 1 else names[0]: names for title, names in groups.items()}
-    given = checks.mapping("together", given, _TOGETHER)
+    given = checks.mapping("together", {} if given is None else given, _TOGETHER)
     listed = {title: checks.listed(f"together[{title!r}]", names, _TOGETHER) for title, names in given.items()}
     chosen: dict[str, list[str]] = {}
     for title, names in listed.items():

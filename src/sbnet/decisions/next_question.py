@@ -11,13 +11,11 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray
-from sbnet.decisions.answers import Present, answers, sums_about, units_about
-from sbnet.errors import TooManyHiddenError, in_line, short
+from sbnet.decisions.answers import Present, answers, units_about
+from sbnet.errors import in_line, short
 from sbnet.exact.probability import entropy_of
-from sbnet.inference import Posterior, Solver, infer_many
-from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference import MeanField, Posterior, Solver, infer_many
 from sbnet.inference.solvers.families import Row, draw, shares
-from sbnet.inference.solvers.weighing import draws
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model import roles
 from sbnet.model.gates import sigma
@@ -27,8 +25,6 @@ from sbnet.questions.batches import Batch, framed
 from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import OnePattern, as_evidence
 from sbnet.questions.printing import Reading
-from sbnet.questions.question import Part
-from sbnet.questions.ties import tied_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -173,8 +169,7 @@ def next_question(
     whose answer changes nothing. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
     proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the evidence couples 12 hidden units at most,
     or there are as few positive findings of independent causes, and sums over all states stand in the place of a
-    solver; else it is as good as the solver. Where units are states of one variable, samples stand in its
-    place.
+    solver; else it is as good as the solver.
 
     Parameters
     ----------
@@ -261,21 +256,15 @@ class _Told(NamedTuple):
 
 
 def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver: Solver | None) -> _Told:
-    """From the answers to both sides of each question; from samples where units are tied and sums are large."""
-    network, part = present.question.network, present.question.parts[0]
+    """From the answers to both sides of each question."""
+    network = present.question.network
     sizes = network.n_states[candidates]
     rows = [
         present.findings | {network.names[f]: as_evidence(network, int(f), state)}
         for f, n in zip(candidates, sizes, strict=True)
         for state in range(n)
     ]
-    if solver is None and network.is_binary and tied_rows(part.network, part.states)[0]:
-        try:
-            found = answers(present, rows, targets, sums_about(present, targets))._replace(exact=True)
-        except TooManyHiddenError:
-            return _drawn(part, candidates, targets)
-    else:
-        found = answers(present, rows, targets, solver)
+    found = answers(present, rows, targets, solver)
     entropy = partial(summed_entropy, network, targets.tolist())
     information, yes = np.zeros(len(candidates)), np.zeros(len(candidates))
     for k, own in enumerate(np.split(np.arange(1, len(rows) + 1), np.cumsum(sizes)[:-1])[: len(candidates)]):
@@ -300,34 +289,18 @@ def summed_entropy(network: Network, variables: list[int], means: FloatArray) ->
     return total
 
 
-def _drawn(part: Part, candidates: IndexArray, targets: IndexArray) -> _Told:
-    """How often states occur together in samples; the bias of few samples is taken off."""
-    total, squares, asked, on, both = 0.0, 0.0, np.zeros(len(candidates)), np.zeros(len(targets)), np.zeros((1, 1))
-    for states, weight in draws(part.network, part.states[0]):
-        yes = weight[:, None] * states[:, candidates]
-        total, squares, asked = total + float(weight.sum()), squares + float(weight @ weight), asked + yes.sum(axis=0)
-        on, both = on + weight @ states[:, targets], both + yes.T @ states[:, targets]
-    p, mean = asked / total, on / total
-    with np.errstate(invalid="ignore", divide="ignore"):
-        known = (np.nan_to_num(both / asked[:, None]), np.nan_to_num((on - both) / (total - asked)[:, None]))
-    left = p[:, None] * entropy_of(known[0]) + (1.0 - p)[:, None] * entropy_of(known[1])
-    excess = 0.5 * len(targets) * squares / total**2  # Miller and Madow's correction of each mutual information
-    information = np.maximum((entropy_of(mean) - left).sum(axis=1) - excess, 0.0)
-    return _Told(float(entropy_of(mean).sum()), information, p, False)
-
-
 def _promising(
     present: Present, candidates: IndexArray, targets: IndexArray, tries: int, price: FloatArray
 ) -> tuple[Present, IndexArray]:
     """The candidates with most mutual information with their neighbours, above all with those that are asked about.
 
-    The choice takes means of mean field theory, or of samples; those of mean field theory are kept for what follows.
+    The choice takes means of mean field theory, which are kept for what follows.
     """
     network = present.question.network
-    known = present.answered(Sampled(), ())
+    known = present.answered(MeanField(), ())
     if known is None:
-        known = infer_many(network, [present.findings], solver=Sampled(), progress=False)[0]
-        present = present._replace(known=present.known if known.error is not None else (*present.known, known))
+        known = infer_many(network, [present.findings], solver=MeanField(), progress=False)[0]
+        present = present._replace(known=(*present.known, known))
     of, graph = of_edges if network.is_binary else _of_edges_by_samples, network.graph
     information = of(network, known.means)
     weight = np.full(network.n_units, _FAR)

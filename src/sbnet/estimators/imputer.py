@@ -28,7 +28,6 @@ from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
-from sbnet.inference.solvers.enumeration import Sampled
 from sbnet.inference.solvers.filling import draw, fill, informed
 from sbnet.inference.solvers.particles import NUMBER, Particles, average, particles, seeds_of_places, suits
 from sbnet.inference.solvers.places import Place
@@ -36,7 +35,6 @@ from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
-from sbnet.questions.ties import strong_edges
 from sbnet.tables.frames import Array
 
 
@@ -319,12 +317,10 @@ class Completion:
         return [np.column_stack([1.0 - one, one]) for one in on]
 
     def _averaged(self, network: Network, states: States) -> Particles:
-        """Means of particles; where units are tied to each other, or are not sigmoid units, those of other solvers."""
-        tied = strong_edges(network).size > 0
-        if not tied and suits(network):
+        """Means of particles; where units are not sigmoid units, those of mean field theory."""
+        if suits(network):
             return average(network, states, number=self.number, seed=self.seed, executor=self.executor)
-        solver = Sampled() if tied else None
-        found = infer_many(network, states, solver=solver, executor=self.executor, progress=False)
+        found = infer_many(network, states, executor=self.executor, progress=False)
         found = warn_of_impossible(found)
         return Particles(found.means, found.bound, np.empty((len(states), 0, network.n_units), np.int8))
 

@@ -52,7 +52,6 @@ class Effort(NamedTuple):
     progress: bool | None
     means: bool = True  # are they asked for? Sums over findings take several times as long with them
     one_by_one: bool | None = None  # rows, with arrays? None: if they are few
-    sparse: bool = True  # does the limit count for tables of an elimination, or for all coupled hidden variables?
 
 
 def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[FloatArray, FloatArray]:
@@ -67,9 +66,7 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     seen = states[:, variable]
     means = np.where(seen == HIDDEN, np.nan, seen == state)
     few = len(states) * (network.n_edges + _FIXED) <= _FEW if effort.one_by_one is None else effort.one_by_one
-    alone = np.ones(len(states), np.bool_)
-    if effort.sparse:
-        alone = _sum_alike(network, states, effort, log_p, means)
+    alone = _sum_alike(network, states, effort, log_p, means)
     if not few and alone.any():
         largest = _largest_groups(network, states)
         noisy = bool(network.gate.any())  # where findings are fewer than causes, their subsets are the smaller sum
@@ -200,8 +197,6 @@ class Reduced:
         limit = effort.limit
         for group in self.groups:
             if group.bits > limit and not (group.levels and group.levels.positive <= min(limit, MOST_FINDINGS)):
-                if not effort.sparse:
-                    check_limit(group.bits, limit, len(group.units))
                 group.by_elimination(limit)
 
     def sums(self, limit: int, *, findings: bool = True) -> Sums:

@@ -17,12 +17,11 @@ from sbnet.model.graph import read_only
 from sbnet.model.network import Network
 from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb
-from sbnet.questions.ties import is_tied
 
 MOST_EDGES = 1_000_000
 """Larger networks are printed without their prior, which would take longer than anyone waits for a line of text."""
 DRAWS, _AT_ONCE = 1 << 14, 1 << 11
-"""Samples for a prior of tied units, in all and at once."""
+"""Samples for a prior of variables with states, in all and at once."""
 _COUPLED, _UNITS = 12, 200  # for an exact prior: 2**12 terms, for each of 200 units
 _JOINT = 16
 """The logarithm to base 2 of the largest table of an exact prior of variables with states."""
@@ -48,8 +47,8 @@ def predicted_prior(network: Network) -> FloatArray:
 
 
 def best_prior(network: Network) -> FloatArray:
-    """P(S_i = 1) where the sums behind it are small; else the predictions of mean field theory, or if units are tied,
-    which is where predictions contradict each other, the means of samples.
+    """P(S_i = 1) where the sums behind it are small; else the predictions of mean field theory, or of variables with
+    states the means of samples.
     """
     if network not in _exact:
         if not network.is_binary:
@@ -62,9 +61,7 @@ def best_prior(network: Network) -> FloatArray:
         try:
             _exact[network] = read_only(_enumerate(network))
         except TooManyHiddenError:
-            if not is_tied(network):
-                return predicted_prior(network)
-            _exact[network] = _drawn[network] = read_only(_draw(network))
+            return predicted_prior(network)
     return _exact[network]
 
 
@@ -84,14 +81,13 @@ def _draw(network: Network) -> FloatArray:
 
 def _enumerate(network: Network) -> FloatArray:
     n = network.n_units
-    every, tied = np.full((1, n), HIDDEN), is_tied(network)
+    every = np.full((1, n), HIDDEN)
     with contextlib.suppress(TooManyHiddenError):
-        if not tied:
-            found = Sum(network, every, range(n), _COUPLED).solve(every, None)
-            return np.array([found.posteriors[i][0, 1] for i in range(n)])
+        found = Sum(network, every, range(n), _COUPLED).solve(every, None)
+        return np.array([found.posteriors[i][0, 1] for i in range(n)])
     if n > _UNITS:
         raise TooManyHiddenError(f"the exact prior of {n} units takes too long to be shown")
     on = np.full((n, n), HIDDEN)
     np.fill_diagonal(on, 1)
-    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False, sparse=not tied))
+    log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False))
     return np.exp(np.minimum(log_p, 0.0))

@@ -19,15 +19,13 @@ from sbnet.certificates import CertifySettings, certify, posterior_intervals
 from sbnet.decisions import contributions, next_question, single_cause
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.exact.answers import exact_posterior
-from sbnet.inference import MeanField, Posterior, Solver, infer
-from sbnet.inference.solvers.enumeration import Sampled
+from sbnet.inference import MeanField, Posterior, infer
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.strengths import edge_strengths
 from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import as_evidence
 from sbnet.questions.reduction import live_variables
-from sbnet.questions.ties import strong_edges
 
 LIMIT = 18
 """The logarithm to base 2 of the largest table: a click takes at most some tenths of a second."""
@@ -246,14 +244,10 @@ def _key(evidence: Evidence) -> frozenset[tuple[int, Any]]:
     return frozenset(evidence.items())
 
 
-def _solver(network: Network) -> Solver:
-    return Sampled() if network.is_binary and strong_edges(network).size else MeanField()
-
-
 @lru_cache(maxsize=4)
 def _estimate(network: Network, evidence: frozenset[tuple[int, Any]]) -> Posterior:
     """The answer of a solver, kept: after it, the page asks for reasons and for questions."""
-    found = infer(network, dict(evidence), solver=_solver(network))
+    found = infer(network, dict(evidence), solver=MeanField())
     if found.impossible:
         raise EvidenceError(found.impossible)
     return found
@@ -261,7 +255,7 @@ def _estimate(network: Network, evidence: frozenset[tuple[int, Any]]) -> Posteri
 
 def _estimated_reasons(network: Network, evidence: Evidence, about: list[int]) -> dict[str, dict[str, list[float]]]:
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
-    found = contributions(network, given, about=about, together={}, solver=_solver(network))
+    found = contributions(network, given, about=about, solver=MeanField())
     nats: dict[str, dict[str, list[float]]] = {}
     for i in about:
         own, states = found[network.names[i]], network.states[network.names[i]]
@@ -274,7 +268,7 @@ def _estimated_questions(
     network: Network, evidence: Evidence, about: list[int], among: list[int]
 ) -> list[dict[str, Any]]:
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
-    found = next_question(network, given, about=about, among=among, tries=TRIES, solver=_solver(network))
+    found = next_question(network, given, about=about, among=among, tries=TRIES, solver=MeanField())
     means = _estimate(network, _key(evidence)).means
     asked = []
     for q in found:

@@ -14,7 +14,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, ParameterError
 from sbnet.files.assembling import assembled
 from sbnet.files.plain import read_text
-from sbnet.files.tables_writing import arranged, as_variable, as_variables, parents_of
+from sbnet.files.tables_writing import as_variables, words
 from sbnet.files.variables import Variable, Weighted, no_first
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.gates import sigma
@@ -182,10 +182,9 @@ def _probed(network: Any, node: int, parents: tuple[str, ...], states: tuple[str
 def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     """The network in pyAgrum: sigmoid units as logit nodes, noisy-OR units as noisy-OR nodes, however many parents.
 
-    States are called as the notes say, else "0" and "1"; what a unit is about is its description. The units for the
-    states of one variable are one node again, which has a table, as have its children and units without parents; edges
-    without influence are left out. Inference in pyAgrum makes tables of all units, so keep
-    to twenty parents or so there.
+    States are called as the network calls them, those of a network of yes and no "0" and "1"; what a unit is about is
+    its description. Where variables have more states, all have tables; edges without influence are left out. Inference
+    in pyAgrum makes tables of all units, so keep to twenty parents or so there.
 
     Returns
     -------
@@ -199,26 +198,23 @@ def to_pyagrum(network: Network) -> pyagrum.BayesNet:
     check_network(network)
     gum = checks.extra("pyagrum", "to_pyagrum()")
     made: pyagrum.BayesNet = gum.BayesNet()
-    blocks, tables = arranged(network) if network.is_binary else [], list[Variable]()
-    if not network.is_binary:
-        tables = as_variables(network, most=_MOST, into="a table of pyAgrum")
-        for one in tables:
-            made.add(gum.LabelizedVariable(one.name, one.about, list(one.states)))
-    for block in blocks:
-        unit, parents = block.units[0], parents_of(network, block, blocks)
-        plain = all(len(other.units) == 1 for other in (block, *parents))
-        weights = _weights(network, unit) if plain else {}
-        about = network.notes[block.name].about if block.name in network.notes else ""
-        own = gum.LabelizedVariable(block.name, about, list(block.states))
+    tables = [] if network.is_binary else as_variables(network, most=_MOST, into="a table of pyAgrum")
+    for one in tables:
+        made.add(gum.LabelizedVariable(one.name, one.about, list(one.states)))
+    for unit, name in enumerate(network.names if network.is_binary else ()):
+        weights, states, about = _weights(network, unit), words(network, name), network.notes[name].about
+        own = gum.LabelizedVariable(name, about, list(states))
         if not weights:
             made.add(own)
-            tables.append(as_variable(network, block, [] if plain else parents, _MOST, "a table of pyAgrum"))
+            family = network.family(unit)
+            first = np.zeros((1, len(family.parents)), np.int64)  # it listens to none of them
+            tables.append(Variable(name, states, (), family.distribution(first), about))
         elif network.gate[unit] == NOISY_OR:
             made.addNoisyORNet(own, float(-np.expm1(-network.bias[unit])))
         else:
             made.addLogit(own, float(network.bias[unit]))
         for parent, weight in weights.items():
-            made.addWeightedArc(parent, block.name, weight)
+            made.addWeightedArc(parent, name, weight)
     for one in tables:  # in pyAgrum the node itself runs fastest, then its first parent
         for parent in one.parents:
             made.addArc(parent, one.name)

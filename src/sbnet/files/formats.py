@@ -132,10 +132,9 @@ def write(network: Network | NetworkMixture, path: PathLike) -> None:
     path
         ``.toml``, a text for people, and ``.sbn``, sbnet's own format: both give every number back bit for bit.
         ``.bif``, ``.uai`` and ``.xmlbif`` (``.bifxml``, ``.xml``): tables for other programs, for units of up to 16
-        parents; units for the states of one variable are that variable again. ``.xdsl``: GeNIe's, in which noisy-OR
-        units are noisy-MAX nodes. In UAI the variable runs fastest, then its last parent, as the format
-        says; pyAgrum reads it otherwise, so hand it a ``.bif`` file. A name without a suffix, or with an unknown one,
-        is written in sbnet's own format.
+        parents. ``.xdsl``: GeNIe's, in which noisy-OR units are noisy-MAX nodes. In UAI the variable runs fastest,
+        then its last parent, as the format says; pyAgrum reads it otherwise, so hand it a ``.bif`` file. A name without
+        a suffix, or with an unknown one, is written in sbnet's own format.
 
     Raises
     ------

@@ -25,7 +25,7 @@ from sbnet.kernels.codes import TABLE
 from sbnet.model.graph import Graph
 from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
-from sbnet.model.notes import WORDS, Note, as_words, written
+from sbnet.model.notes import GONE, WORDS, Note, as_words, written
 from sbnet.model.states import NO_YES
 
 _T = TypeVar("_T")
@@ -33,7 +33,7 @@ NETWORK = Kind("sbnet-network", 3, "one that sbnet.write() wrote")
 MIXTURE = Kind("sbnet-mixture", 2, "one that sbnet.write() wrote")
 _TWO_STATES, _SIGMOID_ONLY = NETWORK._replace(version=2), NETWORK._replace(version=1)
 _MIXTURE_OF_TWO_STATES = MIXTURE._replace(version=1)
-_NOTE_PARTS = 5 * (len(WORDS) + 2)
+_NOTE_PARTS = 5 * (len((*WORDS, *GONE)) + 2)
 """Strings, brackets and commas of one note, at most, with its name."""
 _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
 _MOST = 200
@@ -156,9 +156,10 @@ def _notes(text: str, most: int) -> dict[str, Note]:
     if not isinstance(values, dict) or not all(isinstance(note, dict) for note in values.values()):
         raise ValueError(f"{text[:40]!r} are no notes")
     for note in values.values():
-        if unknown := note.keys() - {*WORDS, "states"}:
+        if unknown := note.keys() - {*WORDS, *GONE, "states"}:
             raise ValueError(f"nothing is known about {min(unknown)[:40]!r} in its notes")
-    return {name: Note(**note) for name, note in values.items()}
+    kept = {name: {key: part for key, part in note.items() if key not in GONE} for name, note in values.items()}
+    return {name: Note(**note) for name, note in kept.items()}
 
 
 def _listed(text: str, most: int) -> tuple[Any, ...]:

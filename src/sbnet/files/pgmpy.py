@@ -24,7 +24,7 @@ MOST_PARENTS = 20
 def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
     """The network in pgmpy, whose nodes have tables: a row for each state of the parents, so at most twenty of them.
 
-    States are called as the notes say, else "0" and "1"; the units for the states of one variable are one node again.
+    States are called as the network calls them; those of a network of yes and no "0" and "1".
 
     Parameters
     ----------

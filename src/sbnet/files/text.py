@@ -21,7 +21,7 @@ from sbnet.model import hierarchy
 from sbnet.model.build import from_edges
 from sbnet.model.graph import as_floats
 from sbnet.model.network import MAX_PARAMETER, Network, numbers
-from sbnet.model.notes import WORDS, Note
+from sbnet.model.notes import GONE, WORDS, Note
 from sbnet.model.probabilities import distribution, effects_by_state, log_odds, never, thresholds_of
 from sbnet.model.states import NO_YES, as_table, checked_states, checked_table
 
@@ -33,7 +33,7 @@ OWN = {
 """The keys of the numbers of a unit, by its gate."""
 _RANGES = {"weights": (-MAX_PARAMETER, MAX_PARAMETER), "causes": (0.0, 1.0), "theta": (0.0, MAX_PARAMETER)}
 """The least and the largest number of an edge."""
-_KEYS = (*WORDS, "states", "gate", *OWN["sigmoid"], *OWN["noisy-or"], *OWN["table"])
+_KEYS = (*WORDS, *GONE, "states", "gate", *OWN["sigmoid"], *OWN["noisy-or"], *OWN["table"])
 _NAMED = re.compile(r"\['([^']*)'\]")
 """The states that a message names, as in "the leak of 'fever'['mild']"."""
 _TOP = ("layers", "units")

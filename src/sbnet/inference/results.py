@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -11,7 +10,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
-from sbnet.errors import ApproximationWarning, EvidenceError, ParameterError
+from sbnet.errors import EvidenceError, ParameterError
 from sbnet.exact.means import ExactPosterior, posterior_table
 from sbnet.exact.prior import best_prior, predicted_prior
 from sbnet.inference.comparison import Comparison
@@ -24,7 +23,6 @@ from sbnet.questions.batches import NamedBatch, framed
 from sbnet.questions.by_state import by_state, by_variable, frame_columns, observed_column
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Question
-from sbnet.questions.ties import emulates, tied_rows
 
 if TYPE_CHECKING:
     import pandas
@@ -70,17 +68,8 @@ class Posterior(Readable):
         probabilities of its states from the second one on; see :attr:`Network.columns`.
 
         Units without observed descendants have their prediction, the average of :math:`\\sigma(z)` over their parents.
-        Mean field theory has none that say anything where hidden units are tied to each other by weights of 40 and
-        more, as states of one variable are: an :class:`~sbnet.errors.ApproximationWarning`
-        says so.
         """
-        _warn_of_ties(int(self.doubtful))
         return _first(self.solution.means)
-
-    @cached_property
-    def doubtful(self) -> bool:
-        """Are these means of mean field theory for units that are tied to each other, so that they say nothing?"""
-        return bool(_doubtful(self.network, self.evidence[None, :], self.solution)[0])
 
     @property
     def bound(self) -> float:
@@ -225,8 +214,6 @@ class Posterior(Readable):
         bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats"
         head = f"Posterior {given}: {bound}"
         remarks = (*remark(self._terms, self.solution.parameters), self.status.value)
-        if self.doubtful:
-            return Reading(head, (), (f"no means are shown: {_TIED}", *remarks))
         table = posterior_table(self.network, self.evidence, self.means, lambda: self.prior, self.error)
         return Reading(head, table, remarks)
 
@@ -273,13 +260,7 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
     @property
     def means(self) -> FloatArray:
         """Posterior means, rows by units; see :attr:`Posterior.means`."""
-        _warn_of_ties(int(self.doubtful.sum()))
         return self.solution.means
-
-    @cached_property
-    def doubtful(self) -> BoolArray:
-        """In which rows means of mean field theory say nothing; see :attr:`Posterior.doubtful`."""
-        return _doubtful(self.network, self.evidence, self.solution)
 
     @property
     def bound(self) -> FloatArray:
@@ -360,31 +341,6 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
 _COUNTED = 1000
 """Rows of which a printed batch counts the terms."""
 _STATUSES = tuple(Status)
-
-
-_TIED = "hidden units are tied by weights of 40 and more, as states of one variable are"
-
-
-def _doubtful(network: Network, evidence: States, solution: Solution) -> BoolArray:
-    """The rows in which units are tied, if these are means of mean field theory for states of variables."""
-    if solution.parameters is None or not emulates(network):
-        return np.zeros(len(evidence), dtype=np.bool_)
-    tied = tied_rows(network, evidence)
-    if solution.chains is not None:  # some rows were sampled
-        tied &= np.isnan(solution.chains.error).all(axis=1)
-    return tied
-
-
-def _warn_of_ties(n: int) -> None:
-    if n:
-        rows = "" if n == 1 else f" in {n:,} rows"
-        warnings.warn(
-            f"means of mean field theory say nothing{rows}: {_TIED}; it takes them for independent. The bound "
-            "holds. Ask exact_posterior() or posterior_intervals(), or take "
-            "solver=sbnet.solvers.Sampled(), which answers from samples",
-            ApproximationWarning,
-            stacklevel=3,
-        )
 
 
 def _first(rows: FloatArray) -> FloatArray:

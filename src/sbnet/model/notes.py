@@ -24,9 +24,6 @@ class Note:
         Where its numbers come from.
     note : str
         Anything else.
-    variable, state : str
-        Of a unit for one of several states: the variable, as in "sky", and the state of it in which the unit is on, as
-        in "rain". Evidence may then say ``{"sky": "rain"}``. Both are empty for units that stand for themselves.
     states : tuple of str
         What the states 0 and 1 are called, as in ("absent", "present"); empty for 0 and 1 themselves. They are those of
         :attr:`Network.states`, which also has those of variables with more than two.
@@ -44,8 +41,6 @@ class Note:
     source: str = ""
     note: str = ""
     states: tuple[str, ...] = ()
-    variable: str = ""
-    state: str = ""
 
     def __post_init__(self) -> None:
         for key in WORDS:
@@ -60,6 +55,8 @@ class Note:
 
 WORDS = tuple(field.name for field in fields(Note) if field.name != "states")
 """The parts of a note that are texts."""
+GONE = ("variable", "state")
+"""Parts of notes in older files, of units that stood for one state of a variable: they are passed over."""
 
 
 def _states(states: Any) -> tuple[str, ...]:
@@ -90,14 +87,6 @@ def notes_of(names: Sequence[str], given: Any) -> Mapping[str, Note]:
         if not isinstance(note, Note):
             raise NetworkError(f"the note of {name!r} is {note!r}; write Note(about=…)")
         notes[name] = note
-    seen: dict[tuple[str, str], str] = {}
-    for name, note in notes.items():  # every state of a variable has one unit
-        key = note.variable, note.state
-        if bool(note.variable) != bool(note.state):
-            raise NetworkError(f"the note of {name!r} has variable {key[0]!r} and state {key[1]!r}; give both or none")
-        if note.variable and key in seen:
-            raise NetworkError(f"{seen[key]!r} and {name!r} both stand for {key[0]!r} being {key[1]!r}; one unit does")
-        seen[key] = name
     return MappingProxyType(notes)
 
 

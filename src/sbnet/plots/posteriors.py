@@ -61,12 +61,6 @@ def means(
     >>> ax = sb.plots.means(sb.infer(net, {"wet": 1}), sb.posterior_intervals(net, {"wet": 1}))
     """
     _check_answer(posterior, "network", "evidence", "means")
-    if getattr(posterior, "doubtful", False):
-        raise ParameterError(
-            "means() draws nothing here: hidden units are tied by weights of 40 and more, as states of one variable "
-            "are, and mean field theory takes them for independent. Draw exact_posterior(), or take "
-            "solver=sbnet.solvers.Sampled()"
-        )
     net, mean = posterior.network, np.asarray(posterior.means, dtype=np.float64)
     if mean.ndim != 1:
         raise ParameterError(f"means() draws one answer; these are {len(mean):,} rows. Choose one: batch[0]")

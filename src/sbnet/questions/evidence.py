@@ -33,7 +33,6 @@ from sbnet.parallel.blocks import row_blocks
 from sbnet.parallel.lazy import Partitions
 from sbnet.tables import frames
 from sbnet.tables.kinds import DATES, TICK_BOX, YES_NO
-from sbnet.tables.several import is_variable, several, spread
 from sbnet.tables.stored import column_of
 
 if TYPE_CHECKING:
@@ -205,8 +204,6 @@ class _Reader:
             self.positions = True
             sheet = frames.from_frame(frame, frames.names_of(frame), self.gone)
             return self.place(sheet, range(self.first(len(sheet.columns)), self.network.n_units))
-        if any(is_variable(self.network, label) for label in labels):
-            return self.records(list(frame.iter_rows(named=True)))
         units = [_unit_index(self.network, label) for label in labels]
         if len(set(units)) < len(units):
             double = next(label for k, label in enumerate(labels) if units[k] in units[:k])
@@ -240,7 +237,7 @@ class _Reader:
         cells: dict[int, list[Any]] = {}
         for r, row in enumerate(rows):
             given: dict[int, Any] = {}
-            for key, value in spread(self.network, row, self.gone).items():
+            for key, value in row.items():
                 i = _unit_index(self.network, key)
                 if i in given:
                     where = "" if single else f" in row {r}"
@@ -348,7 +345,7 @@ class _Reader:
 def _unit_index(network: Network, key: Any) -> int:
     if isinstance(key, str):
         if key not in network._index:
-            raise unknown_unit(key, (*several(network), *network.names), "evidence")
+            raise unknown_unit(key, network.names, "evidence")
         return network._index[key]
     if checks.is_whole(key):
         if 0 <= key < network.n_units:

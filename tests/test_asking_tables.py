@@ -1,4 +1,4 @@
-"""Units that are states of one variable, as estimators code columns: answers that cannot contradict each other."""
+"""Questions to models of tables: answers near the table, that do not contradict each other, whoever asks."""
 
 from __future__ import annotations
 
@@ -7,32 +7,7 @@ import json
 import numpy as np
 import pytest
 
-import sbnet as sb
 from sbnet.cli import main
-from sbnet.errors import TooRareError
-from sbnet.inference.solvers.enumeration import Sampled
-
-
-def test_other_networks_are_not_doubted():
-    """Strong weights alone may be meant; notes say where units stand for states of one variable."""
-    plain = sb.from_edges({("a", "b"): 30.0, ("b", "c"): -30.0, ("a", "c"): 2.0})
-    assert not sb.infer(plain, {"c": 1}).doubtful
-    copy = sb.from_edges({("a", "b"): 60.0, ("a", "c"): 1.0})
-    assert not sb.infer(copy, {"c": 1}).doubtful  # the mean of b follows from that of a
-    chain = sb.from_edges({("a", "b"): 60.0, ("b", "c"): 1.0})
-    assert not sb.infer(chain, {"c": 1}).doubtful
-    assert sb.infer(chain.with_notes({"a": sb.Note(variable="v", state="x")}), {"c": 1}).doubtful
-
-
-def test_evidence_that_samples_do_not_meet_is_refused():
-    noisy = sb.noisy_or({("a", "b"): 1.0, ("b", "c"): 0.9, ("a", "d"): 0.5, ("d", "c"): 0.5}, leak=0.0, prior=1e-7)
-    with pytest.raises(
-        TooRareError, match="agree with the evidence, too few for an answer; and mean field theory has none"
-    ):
-        sb.infer(noisy, {"c": 1}, solver=Sampled())
-
-
-# --- models of tables -------------------------------------------------------------------------------------------------
 
 
 def passengers(n: int = 600) -> list[dict[str, object]]:

@@ -1,17 +1,17 @@
-"""Variables with states through all files and programs and back; and units that notes call states of one variable."""
+"""Variables with states through all files and programs and back."""
 
 from __future__ import annotations
 
 import numpy as np
-import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sbnet as sb
-from sbnet.errors import EvidenceError, NetworkError
+from sbnet.files import own
 from sbnet.files.assembling import assembled
 from sbnet.kernels.codes import TABLE
+from sbnet.model.notes import as_words
 from test_tables_in import ASIA, any_tables, joint
 
 gum = pytest.importorskip("pyagrum")
@@ -95,68 +95,25 @@ def test_any_tables_come_back_as_the_variables_they_were(tmp_path_factory, varia
         assert np.exp(sb.log_likelihood(again, evidence)) == pytest.approx(p, abs=1e-12)
 
 
-# --- units that notes call states of one variable ---------------------------------------------------------------------
-
-
-@pytest.fixture
-def coded():
-    """A unit for each state, as estimators code a column."""
-    before = ("sky=clear", "sky=cloud"), ("sky=clear", "sky=rain"), ("sky=cloud", "sky=rain")
-    edges = {**dict.fromkeys(before, -2000.0), ("sky=clear", "wet"): -2.0, ("sky=rain", "wet"): 3.0}
-    network = sb.from_edges(edges, bias={"sky=clear": 0.2, "sky=cloud": -0.3, "sky=rain": 1000.0})
-    return network.with_notes(
-        {f"sky={word}": sb.Note(variable="sky", state=word) for word in ("clear", "cloud", "rain")}
-    )
-
-
 def test_names_with_a_sign_mean_nothing():
     network = sb.from_edges({("a=b", "a=b=0"): -2.0})
     with pytest.raises(sb.errors.UnknownUnitError, match="names unit 'a'"):
         sb.log_likelihood(network, {"a": "b"})
 
 
-def test_tables_and_holes_name_variables_too(coded):
-    frame = pd.DataFrame({"sky": ["clear", None, "rain"], "wet": ["no", "yes", None]})
-    rows = [{"sky=clear": 1, "sky=cloud": 0, "sky=rain": 0, "wet": 0}, {"wet": 1}, {"sky=rain": 1}]
-    assert sb.log_likelihood(coded, frame) == pytest.approx(sb.log_likelihood(coded, rows), abs=1e-9)
-    assert sb.log_likelihood(coded, {"sky": float("nan")}) == 0.0
-    assert sb.log_likelihood(coded, {"sky": "rain", "sky=rain": 1, 0: "no"}) == sb.log_likelihood(
-        coded, {"sky": "rain"}
+def test_notes_of_older_files_that_called_units_states_are_passed_over(tmp_path, monkeypatch):
+    network = sb.from_edges({("sky=clear", "sky=rain"): -20.0}).with_notes({"sky=rain": sb.Note(about="wet")})
+    (tmp_path / "old.toml").write_text(
+        '[units."sky=clear"]\nprior = 0.5\nvariable = "sky"\nstate = "clear"\n\n'
+        '[units."sky=rain"]\nweights = {"sky=clear" = -20.0}\nabout = "wet"\nvariable = "sky"\nstate = "rain"\n'
     )
-
-
-@pytest.mark.parametrize(
-    ("evidence", "message"),
-    [
-        ({"sky": "rain", "sky=clear": 1}, "'sky' is 'rain', so that unit 'sky=clear' is 0, and it is given as 1"),
-        ({"sky=rain": 0, "sky": "rain"}, "'sky' is 'rain', so that unit 'sky=rain' is 1, and it is given as 0"),
-        ({"sky": "rain", 0: "yes"}, "unit 'sky=clear' is 0, and it is given as 'yes'"),
-        ({"sky": "foggy"}, "evidence says that 'sky' is 'foggy'; its states are clear, cloud, rain"),
-        ({"sky": 1}, "evidence says that 'sky' is 1; its states are clear, cloud, rain"),
-    ],
-)
-def test_evidence_that_cannot_be_is_refused(coded, evidence, message):
-    with pytest.raises(EvidenceError, match=message):
-        sb.log_likelihood(coded, evidence)
-
-
-def test_notes_say_which_units_are_the_states_of_a_variable(coded):
-    assert (coded.notes["sky=rain"].variable, coded.notes["sky=rain"].state) == ("sky", "rain")
-    rain = coded.notes["sky=rain"]
-    with pytest.raises(NetworkError, match="'sky=clear' and 'sky=rain' both stand for 'sky' being 'rain'"):
-        coded.with_notes({"sky=clear": rain})
-    with pytest.raises(NetworkError, match="'wet' has variable 'x' and state ''; give both or none"):
-        coded.with_notes({"wet": sb.Note(variable="x")})
-
-
-def test_units_that_are_no_states_of_one_variable_are_written_one_by_one(tmp_path):
-    notes = {name: sb.Note(variable="v", state=name) for name in "ab"}
-    loose = sb.from_edges({("a", "b"): 1.0, ("b", "c"): 1.0}).with_notes(notes)  # both may be on
-    between = sb.from_edges({("a", "c"): 1.0, ("c", "b"): 1.0}).with_notes(notes)
-    for network in (loose, between):
-        again = WAYS["bif"](network, tmp_path)
-        assert again.names == network.names
-        assert sb.log_likelihood(again, {"a": 1, "b": 1}) == pytest.approx(sb.log_likelihood(network, {"a": 1, "b": 1}))
+    more = {"variable": "sky", "state": "rain"}
+    monkeypatch.setattr(own, "as_words", lambda note: as_words(note) | more)
+    sb.save(network, tmp_path / "old.sbn")
+    assert b"variable" in (tmp_path / "old.sbn").read_bytes()
+    for old in (sb.read(tmp_path / "old.toml"), sb.load(tmp_path / "old.sbn")):
+        assert old == network
+        assert old.notes == network.notes
 
 
 # --- what other programs read -----------------------------------------------------------------------------------------
