@@ -56,7 +56,7 @@ def parser(needed: Collection[str] = tuple(COMMANDS)) -> tuple[Parser, dict[str,
     """The parser of the whole command, and that of each command; those that are not needed have no options."""
     whole = Parser(
         prog="sbnet",
-        description="Belief networks of binary units: causes, findings, tables with missing values, rigorous bounds.",
+        description="Belief networks: causes, findings, tables with missing values, rigorous bounds.",
         epilog=f"{_EXIT}\n\nsbnet COMMAND --help has examples of each.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -219,9 +219,9 @@ def _decoded(text: io.TextIOWrapper, what: str, encoding: str) -> Iterator[str]:
             number += 1
             yield line
     except UnicodeDecodeError as error:
-        byte = error.object[error.start]
+        byte, number = error.object[error.start], number + error.object.count(b"\n", 0, error.start) + 1
         raise TableError(
-            f"{what} cannot be decoded as {encoding.upper()} (soon after line {number} there is {byte:#04x}); "
+            f"{what} cannot be decoded as {encoding.upper()} (line {number} has {byte:#04x}); "
             "save it as UTF-8, or name its own with --encoding, such as latin-1 or cp1252"
         ) from None
     finally:
