@@ -483,7 +483,9 @@ def test_names_are_compared_in_normal_form_and_come_back_letter_for_letter(lawn,
 def test_encodings_can_be_named(lawn, tmp_path, capsys):
     (tmp_path / "t.csv").write_bytes("grün\n1\n0\n".encode("latin-1"))
     line = complaint(capsys, "infer", lawn, "--table", str(tmp_path / "t.csv"))
-    assert "cannot be decoded as UTF-8" in line
+    assert "cannot be decoded as UTF-8 (line 1 has 0xfc)" in line
+    (tmp_path / "long.csv").write_bytes(b"wet\n" + 9000 * b"1\n" + b"\xfc\n")  # beyond what is read at once
+    assert "(line 9002 has 0xfc)" in complaint(capsys, "infer", lawn, "--table", str(tmp_path / "long.csv"))
     assert "save it as UTF-8, or name its own with --encoding, such as latin-1" in line
     told = said(capsys, "infer", lawn, "--table", str(tmp_path / "t.csv"), "--encoding", "latin-1")
     (tmp_path / "t.csv").write_text("grün\n1\n0\n", encoding="utf-8")
