@@ -34,15 +34,17 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "matplotlib.sphinxext.plot_directive",
 ]
+templates_path = ["_templates"]
 exclude_patterns = [
     "_build",
+    "_templates",
     "notes",
     "_defaults.md",
     "reference/_names.rst",
     "examples/**/*.ipynb",
     "examples/**/*.py",
 ]
-exclude_patterns += ["sg_execution_times.rst", "examples/sg_execution_times.rst"]
+exclude_patterns += ["sg_execution_times.rst", "examples/**/sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]  # the configuration of the gallery is an object
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "substitution"]
@@ -50,6 +52,7 @@ myst_substitutions = {"version": release}
 myst_heading_anchors = 3
 autosummary_generate = ["reference/_names.rst"]
 autodoc_typehints = "signature"
+autodoc_type_aliases = {name: name for name in ("FloatArray", "IndexArray", "BoolArray", "States", "RngLike")}
 python_maximum_signature_line_length = 88
 numpydoc_class_members_toctree = False
 numpydoc_show_inherited_class_members = False

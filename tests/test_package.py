@@ -108,6 +108,34 @@ def test_examples_in_docstrings_are_true(name):
     assert failed == 0
 
 
+def _documented():
+    """Every public name that the reference lists, apart from exceptions."""
+    modules = [getattr(sb, name) for name in sb.__all__ if inspect.ismodule(getattr(sb, name))]
+    for module in (sb, *modules, *map(importlib.import_module, ("sbnet.estimators", "sbnet.plots", "sbnet.paper"))):
+        for name in () if module is sb.errors else module.__all__:
+            thing = getattr(module, name)
+            if inspect.isfunction(thing) or inspect.isclass(thing):
+                yield f"{module.__name__}.{name}", thing
+
+
+def test_every_public_name_has_an_example_and_its_parameters_and_returns():
+    lacking = []
+    for name, thing in _documented():
+        text = inspect.getdoc(thing) or ""
+        if ">>> " not in text:
+            lacking.append(f"{name}: an example")
+        if inspect.isfunction(thing):
+            signature = inspect.signature(thing)
+            if signature.return_annotation != "None" and not re.search(r"^(Returns|Yields)$", text, re.MULTILINE):
+                lacking.append(f"{name}: Returns")
+            lacking += [
+                f"{name}: {parameter}"
+                for parameter in signature.parameters
+                if not re.search(rf"^(\w+, )*{parameter}(, \w+)*( : .*)?$", text, re.MULTILINE)
+            ]
+    assert lacking == []
+
+
 def test_there_are_examples_to_check():
     finder = doctest.DocTestFinder()
     for name in ("sbnet.model.build", "sbnet.exact.answers", "sbnet.files.formats"):

@@ -87,7 +87,12 @@ class Breakdown(Readable):
         return float(self.by_unit.sum())
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit."""
+        """A pandas table, one row for each unit.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         columns = {"linear": self.linear, "log_term": self.log_term, "entropy": self.entropy, "total": self.by_unit}
         return framed(columns, units=self.names)
 

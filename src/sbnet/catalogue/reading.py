@@ -28,7 +28,24 @@ _FREQUENCY = {
 
 @dataclass(frozen=True)
 class Ontology:
-    """Terms: what each is called, what it is a kind of, and which term an older identifier stands for now."""
+    """Terms of a hierarchy.
+
+    Attributes
+    ----------
+    names : mapping of str to str
+        What each is called.
+    parents : mapping of str to tuple of str
+        What each is a kind of.
+    other_ids : mapping of str to str
+        Which term an older identifier stands for now.
+
+    Examples
+    --------
+    >>> from sbnet.catalogue import Ontology
+    >>> ontology = Ontology({"S1": "Seizure", "S2": "Focal seizure"}, {"S2": ("S1",)}, {"S9": "S2"})
+    >>> len(ontology), ontology.term("S9")
+    (2, 'S2')
+    """
 
     names: Mapping[str, str]
     parents: Mapping[str, tuple[str, ...]]
@@ -38,13 +55,29 @@ class Ontology:
         return len(self.names)
 
     def term(self, identifier: str) -> str:
-        """The identifier by which a term is known now."""
+        """The identifier, a str, by which a term is known now."""
         known = checks.text("identifier", identifier)
         return self.other_ids.get(known, known)
 
 
 class Annotation(NamedTuple):
-    """A finding of a disease: how often patients have it, if that is known, and what the disease is called."""
+    """A finding of a disease.
+
+    Attributes
+    ----------
+    disease, term : str
+        Their identifiers.
+    frequency : float or None
+        How often patients have it, if that is known.
+    name : str
+        What the disease is called.
+
+    Examples
+    --------
+    >>> from sbnet.catalogue import Annotation
+    >>> Annotation("flu", "fever", 0.9).frequency
+    0.9
+    """
 
     disease: str
     term: str
@@ -53,9 +86,29 @@ class Annotation(NamedTuple):
 
 
 def read_ontology(path: PathLike) -> Ontology:
-    """Read an ontology: an OBO file, or a CSV table with the columns term, name and parents (``HP:1|HP:2``).
+    r"""Read an ontology: an OBO file, or a CSV table with the columns term, name and parents (``HP:1|HP:2``).
 
     Files that end in .gz are unpacked. Obsolete terms are left out, or renamed where they are replaced.
+
+    Parameters
+    ----------
+    path : str or PathLike
+
+    Returns
+    -------
+    Ontology
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sbnet import catalogue
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "terms.csv")
+    ...     _ = path.write_text("term,name,parents\nS1,Seizure,\nS2,Focal seizure,S1\n")
+    ...     found = catalogue.read_ontology(path)
+    >>> found.parents["S2"]
+    ('S1',)
     """
     name = as_file(path)
     lines = read_text(name).splitlines()
@@ -80,10 +133,30 @@ def read_ontology(path: PathLike) -> Ontology:
 
 
 def read_annotations(path: PathLike) -> list[Annotation]:
-    """Read the findings of diseases: HPO's ``phenotype.hpoa``, or a CSV table with disease, term and frequency.
+    r"""Read the findings of diseases: HPO's ``phenotype.hpoa``, or a CSV table with disease, term and frequency.
 
     Of HPOA, lines on phenotypes count; NOT, and what is excluded, do not. A frequency is a share (``3/7``), a
     percentage (``45%``), a number, or one of HPO's words for it; it may be left out.
+
+    Parameters
+    ----------
+    path : str or PathLike
+
+    Returns
+    -------
+    list of Annotation
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sbnet import catalogue
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "found.csv")
+    ...     _ = path.write_text("disease,term,frequency\nflu,fever,3/4\nflu,cough,\n")
+    ...     found = catalogue.read_annotations(path)
+    >>> [line.frequency for line in found]
+    [0.75, None]
     """
     name = as_file(path)
     lines = [line for line in read_text(name).splitlines() if line.strip()]
@@ -102,7 +175,28 @@ def read_annotations(path: PathLike) -> list[Annotation]:
 def read_patient(path: PathLike, ontology: Ontology | None = None) -> dict[str, int]:
     """Read the findings of a patient from a phenopacket (JSON): 1 for those that are present, 0 for excluded ones.
 
-    With an ontology, older identifiers become those of today, and a term that it does not have is an error.
+    Parameters
+    ----------
+    path : str or PathLike
+    ontology : Ontology, optional
+        With it, older identifiers become those of today, and a term that it does not have is an error.
+
+    Returns
+    -------
+    dict of str to int
+        Evidence, as :func:`sbnet.infer` and :func:`sbnet.single_cause` take it.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from sbnet import catalogue
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "patient.json")
+    ...     _ = path.write_text('{"phenotypicFeatures": [{"type": {"id": "S2"}, "excluded": true}]}')
+    ...     found = catalogue.read_patient(path)
+    >>> found
+    {'S2': 0}
     """
     if not isinstance(ontology, Ontology | None):
         raise ParameterError(f"ontology is {checks.shown(ontology)}; give what read_ontology() gives")

@@ -145,6 +145,10 @@ class Certificates(Batch[Certificate]):
 
     A slice, or an array of row numbers or of truth values, gives the certificates of those rows.
 
+    Attributes
+    ----------
+    rows : tuple of Certificate
+
     Examples
     --------
     >>> import sbnet as sb
@@ -191,7 +195,12 @@ class Certificates(Batch[Certificate]):
         return self._column("gap")
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each pattern."""
+        """A pandas table, one row for each pattern.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         names = ("lower", "upper", "estimate", "error", "gap", "mean_field", "logarithm")
         low, high = self.interval
         exact = [row.exact for row in self.rows]
@@ -298,7 +307,12 @@ class PosteriorIntervals(Readable, dict[str, Any]):
         raise unknown_unit(name, self.network.names, "the call")
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: prior, lower and upper bound."""
+        """A pandas table, one row for each unit: prior, lower and upper bound.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         names = tuple(name for name, _ in self._each())
         return framed({"prior": self.prior, "lower": self.lower, "upper": self.upper}, units=names)
 

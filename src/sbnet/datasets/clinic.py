@@ -26,6 +26,10 @@ def clinic_path() -> Path:
 
     It has fifteen causes and thirty findings. All its numbers are made up: nothing in it is medical knowledge.
 
+    Returns
+    -------
+    pathlib.Path
+
     Examples
     --------
     >>> from sbnet.datasets import clinic_path
@@ -37,6 +41,10 @@ def clinic_path() -> Path:
 
 def example_clinic() -> Network:
     """The small clinic: fifteen causes and thirty findings, with notes. All its numbers are made up.
+
+    Returns
+    -------
+    Network
 
     Examples
     --------

@@ -39,7 +39,17 @@ _DRAWN = 64
 
 
 class NextQuestion(NamedTuple):
-    """A finding that could be asked for: its rank and name, the nats to expect of it, and its probability of a yes.
+    """A finding that could be asked for.
+
+    Attributes
+    ----------
+    rank : int
+        From 1.
+    name : str
+    information : float
+        The nats to expect of it.
+    probability : float
+        Its probability of a yes.
 
     Examples
     --------
@@ -112,7 +122,12 @@ class Questions(Batch[NextQuestion]):
         return NextQuestion(int(self.rank[r]), self.names[r], *number)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each question: rank, information, and the probability of a yes."""
+        """A pandas table, one row for each question: rank, information, and the probability of a yes.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         columns = {"rank": self.rank, "information": self.information, "probability": self.probability}
         return framed(columns | ({"cost": self.cost} if self._priced else {}), units=self.names)
 

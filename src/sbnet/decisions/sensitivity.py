@@ -43,8 +43,24 @@ _STEP = 1e-4
 
 
 class Influence(NamedTuple):
-    """One number: what it is now, the derivative of the answer, the answer at half and at twice its odds, and the range
-    within which the leading cause stays first."""
+    """What :class:`Sensitivity` says of one number.
+
+    Attributes
+    ----------
+    value, derivative : float
+        What it is now, and the derivative of the answer by it.
+    halved, doubled : float
+        The answer at half and at twice its odds.
+    least, most : float
+        The range within which the leading cause stays first.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    >>> round(sb.sensitivity(net, {"fever": 1}, about="flu")["flu → fever"].value, 2)
+    0.9
+    """
 
     value: float
     derivative: float
@@ -77,6 +93,14 @@ class Sensitivity(Readable):
         more.
     least, most : ndarray
         The range of each number within which the leader stays first, others being as they are; NaN for weights.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    >>> found = sb.sensitivity(net, {"fever": 1}, about="flu")
+    >>> found.leader, found.numbers[0]
+    ('flu', 'prior of flu')
     """
 
     about: str
@@ -101,7 +125,12 @@ class Sensitivity(Readable):
         return Influence(*(float(column[k]) for column in columns))
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, a row for each number."""
+        """A pandas table, a row for each number.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         return framed({name: getattr(self, name) for name in Influence._fields}, units=self.numbers)
 
     def _reading(self, most: int = printing.SHOWN) -> Reading:

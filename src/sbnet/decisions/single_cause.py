@@ -43,12 +43,23 @@ class SingleCause(Readable):
 
     Attributes
     ----------
+    network : Network
     causes : tuple
         The causes, in the order of the network: names, or pairs of a name and a state where there are more than two.
     log_odds : ndarray of shape (len(causes),)
         ln p - ln(1 - p) of each, which tells apart what is near 0 or 1; infinite for what is excluded or certain.
     prior, probability : ndarray of shape (len(causes),)
         The probability of each before anything else is observed, and given the evidence. Each of them sums to one.
+    n_observed : int
+        How many variables were observed.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.noisy_or({("flu", "fever"): 0.9, ("cold", "fever"): 0.2}, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    >>> found = sb.single_cause(net, {"fever": 1})
+    >>> found.ranked, round(found["flu"], 2)
+    (('flu', 'cold'), 0.67)
     """
 
     network: Network
@@ -77,7 +88,12 @@ class SingleCause(Readable):
         return tuple(self.causes[k] for k in self._order())
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, a row for each cause, the likeliest first."""
+        """A pandas table, a row for each cause, the likeliest first.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         order = self._order()
         columns = {"prior": self.prior, "probability": self.probability, "log_odds": self.log_odds}
         names = [cause_name(self.causes[k]) for k in order]

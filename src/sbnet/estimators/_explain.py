@@ -44,6 +44,15 @@ class Explanation(Readable):
         The value that is most probable given the other cells; often the one that is there.
     probability : ndarray
         The probability of that value.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sbnet.estimators import SBNOutlier
+    >>> table = pd.DataFrame({"wings": [1, 0] * 20, "flies": [1, 0] * 19 + [1, 1]})
+    >>> one = SBNOutlier(random_state=0).fit(table).explain(table.tail(1))[0]
+    >>> one.names[0], one.values[0], one.usual[0]
+    ('wings', '0', '1')
     """
 
     row: Any
@@ -55,7 +64,12 @@ class Explanation(Readable):
     probability: FloatArray
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each cell."""
+        """A pandas table, one row for each cell.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         import pandas
 
         columns = {"value": self.values, "nats": self.nats, "usual": self.usual, "probability": self.probability}
@@ -65,6 +79,15 @@ class Explanation(Readable):
         """Horizontal bars, one for each cell, in nats; orange where another value would be more usual.
 
         Of a row with more than 20 observed cells only the 20 most expensive are drawn, and the title says so.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
         """
         import matplotlib.pyplot as plt  # slow to import, and few draw
 
@@ -99,18 +122,43 @@ class Explanation(Readable):
 
 
 class Explanations(tuple[Explanation, ...]):
-    """An :class:`Explanation` for each row of a table: ``explanations[0]`` is that of its first row."""
+    """An :class:`Explanation` for each row of a table: a tuple of them.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from sbnet.estimators import SBNOutlier
+    >>> table = pd.DataFrame({"wings": [1, 0] * 20, "flies": [1, 0] * 19 + [1, 1]})
+    >>> outlier = SBNOutlier(random_state=0).fit(table)
+    >>> len(outlier.explain(table.tail(3)))
+    3
+    """
 
     __slots__ = ()
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each cell of each row, under the labels of both."""
+        """A pandas table, one row for each cell of each row, under the labels of both.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         import pandas
 
         return pandas.concat([one.to_frame() for one in self], keys=[one.row for one in self], names=["row"])
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Bars for the cells of the row, if there is one only."""
+        """Bars for the cells of the row, if there is one only.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         if len(self) != 1:
             raise ParameterError(f"there are {len(self)} explanations; draw one of them: explanations[0].plot()")
         return self[0].plot(ax)

@@ -373,29 +373,82 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         """The bound of each class plus `temperature_` times the logarithm of its prior, in nats.
 
         For two classes, second minus first.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes), or (n_samples,) for two classes
         """
         joint = self._joint(X)
         return joint[:, 1] - joint[:, 0] if len(self.classes_) == 2 else joint
 
     @by_partition
     def predict(self, X: Any) -> Any:
-        """The most probable class."""
+        """The most probable class.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         joint = self._joint(X)
         return self.classes_[joint.argmax(axis=1)]
 
     def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """The share of rows that are given their class."""
+        """The share of rows that are given their class.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+        y : array of shape (n_samples,)
+            Their classes.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        float
+        """
         rows = (np.asarray(self.predict(X)), np.asarray(y)) if is_lazy(X) else (self.predict(X), y)
         return float(accuracy_score(rows[1], rows[0], sample_weight=sample_weight))
 
     @by_partition
     def predict_proba(self, X: Any) -> FloatArray:
-        """Probabilities of the classes, in proportion to prior P^(1/temperature), with bounds for ln P."""
+        """Probabilities of the classes, in proportion to prior P^(1/temperature), with bounds for ln P.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+            In the order of ``classes_``.
+        """
         return np.exp(self.predict_log_proba(X))
 
     @by_partition
     def predict_log_proba(self, X: Any) -> FloatArray:
-        """Logarithms of :meth:`predict_proba`."""
+        """Logarithms of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_classes)
+        """
         logs: FloatArray = log_softmax(self._joint(X) / self.temperature_, axis=1)
         return logs
 

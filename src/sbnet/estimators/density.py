@@ -253,18 +253,48 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
     @by_partition
     def score_samples(self, X: Any) -> FloatArray:
-        """A lower bound on the log-likelihood of each row, over its observed cells, in nats."""
+        """A lower bound on the log-likelihood of each row, over its observed cells, in nats.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
         return self._bounds(self._states(self.network_, self._table(X, reset=False)[0]))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The mean of :meth:`score_samples`."""
+        """The mean of :meth:`score_samples`.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+        y
+            Not used.
+
+        Returns
+        -------
+        float
+        """
         return float(np.asarray(self.score_samples(X).mean()))
 
     def sample(self, n_samples: int = 1) -> Any:
         """Draw rows: a table like the one learned from; zeros and ones if it was an array of these.
 
         With a whole number as `random_state` they are the same at each call.
+
+        Parameters
+        ----------
+        n_samples : int
+
+        Returns
+        -------
+        DataFrame or ndarray
         """
         check_is_fitted(self)
         rng = np.random.default_rng(_learning.make_seed(self.random_state))
@@ -317,6 +347,15 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
         A network without hidden layers gives the probabilities of the states of all columns, from the second state on:
         0 and 1 where a cell is observed.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_features_out)
         """
         check_is_fitted(self)
         if not self._n_hidden:
@@ -329,7 +368,17 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         return self._infer(network, states, recognition).means[:, : self._n_hidden]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns of :meth:`transform`: those of the hidden units, after the name of the class."""
+        """Names of the columns of :meth:`transform`: those of the hidden units, after the name of the class.
+
+        Parameters
+        ----------
+        input_features
+            Not used.
+
+        Returns
+        -------
+        ndarray of str
+        """
         check_is_fitted(self)
         _check_feature_names_in(self, input_features)
         prefix = type(self).__name__.lower()
@@ -340,7 +389,17 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
     @by_partition
     def impute(self, X: Any) -> Any:
-        """The table with posterior means for missing cells; of two other values, with the more probable one."""
+        """The table with posterior means for missing cells; of two other values, with the more probable one.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        DataFrame or ndarray, like `X`
+        """
         check_is_fitted(self)
         if not self._is_binary():
             raise ParameterError("columns have more than two states; SBNImputer().fit_transform(X) fills such tables")

@@ -123,7 +123,21 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         return tags
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNImputer:
-        """Learn a network from a table, as :meth:`SBNDensity.fit` does; `y` is not used."""
+        """Learn a network from a table, as :meth:`SBNDensity.fit` does; `y` is not used.
+
+        Parameters
+        ----------
+        X : table
+            A table of any kind, with missing cells.
+        y
+            Not used.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        SBNImputer
+            Itself.
+        """
         if not isinstance(self.strategy, str) or self.strategy not in ("mean", "mode", "sample"):
             raise ParameterError(f"strategy is {checks.shown(self.strategy)}; give 'mean', 'mode' or 'sample'")
         check_particles(self.particles)
@@ -141,7 +155,17 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         return self
 
     def transform(self, X: Any) -> Any:
-        """The table with every missing cell filled in: numbers, or objects if there are words in it."""
+        """The table with every missing cell filled in: numbers, or objects if there are words in it.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        DataFrame or ndarray, like `X`
+        """
         check_is_fitted(self)
         sampling, certain = self.strategy == "sample", self.strategy == "mode"
         if not self._is_binary():
@@ -214,6 +238,15 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
         What is estimated from each of them is put together by Rubin's rules: the mean of the estimates, with the mean
         of their variances plus (1 + 1/multiple) times the variance between them.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        list of DataFrame or ndarray, like `X`
         """
         check_is_fitted(self)
         if not self.draw_networks_:

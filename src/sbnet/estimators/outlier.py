@@ -79,7 +79,21 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         self.contamination = contamination
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> SBNOutlier:
-        """Learn a network from a table, as :meth:`SBNDensity.fit` does, and the threshold from its scores."""
+        """Learn a network from a table, as :meth:`SBNDensity.fit` does, and the threshold from its scores.
+
+        Parameters
+        ----------
+        X : table
+            A table of any kind, with missing cells.
+        y
+            Not used.
+        sample_weight : array of shape (n_samples,), optional
+
+        Returns
+        -------
+        SBNOutlier
+            Itself.
+        """
         share = _share(self.contamination)
         if is_stream(X):
             raise ParameterError("the rows are scored once more for a threshold; give a table, or a Dask collection")
@@ -95,18 +109,48 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
 
     @by_partition
     def score_samples(self, X: Any) -> FloatArray:
-        """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows."""
+        """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         check_is_fitted(self)
         return self._bounds(self._states(self.network_, self._table(X, reset=False)[0]))
 
     @by_partition
     def decision_function(self, X: Any) -> FloatArray:
-        """Nats above the threshold; negative for outliers."""
+        """Nats above the threshold; negative for outliers.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         return self.score_samples(X) - self.offset_
 
     @by_partition
     def predict(self, X: Any) -> IndexArray:
-        """-1 for outliers, 1 for all other rows."""
+        """-1 for outliers, 1 for all other rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows like those learned from; cells may be missing.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+        """
         return np.where(self.decision_function(X) < 0.0, -1, 1)
 
     def explain(self, X: Any) -> Explanations:

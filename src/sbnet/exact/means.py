@@ -117,7 +117,12 @@ class ExactPosterior(_Means):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: observed state, prior and posterior mean; where some have more than
-        two states, the likeliest state, its probability, and those of all states."""
+        two states, the likeliest state, its probability, and those of all states.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         if not self.network.is_binary:
             observed = [state_value(self.network, i, self.evidence[i]) for i in self.units]
             table = by_variable(self.network, self.units, self.means)
@@ -188,7 +193,12 @@ class ExactPosteriors(NamedBatch[ExactPosterior, Any], _Means):  # type: ignore[
         return self.of(self.network, self.evidence[rows], self.units, self.means[rows], self._log_p[rows])
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each pattern: ln P, and the mean of every unit."""
+        """A pandas table, one row for each pattern: ln P, and the mean of every unit.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         return framed({"log_likelihood": self.log_likelihood}, *frame_columns(self.network, self.units, self.means))
 
     def _reading(self) -> Reading:

@@ -83,6 +83,11 @@ def serve(
         As in :func:`html`.
     announce
         What is called with the address, once the page answers.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.explore.serve(sb.datasets.example_clinic(), evidence={"fever": 1})  # doctest: +SKIP
     """
     check_network(network)
     checks.whole("port", port, 0, 65_535)
@@ -115,6 +120,12 @@ class Widget:
     document : str
     height : int
         In pixels.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.explore.Widget("<!doctype html>", height=300)
+    Widget(document='<!doctype html>', height=300)
     """
 
     document: str
@@ -143,6 +154,12 @@ def widget(
     Returns
     -------
     Widget
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.explore.widget(sb.noisy_or({("flu", "fever"): 0.9}, prior=0.05), height=300).height
+    300
     """
     checks.whole("height", height, 1)
     return Widget(html(network, title=title, evidence=evidence), int(height))

@@ -180,11 +180,15 @@ def _probed(network: Any, node: int, parents: tuple[str, ...], states: tuple[str
 
 
 def to_pyagrum(network: Network) -> pyagrum.BayesNet:
-    """The network in pyAgrum: sigmoid units as logit nodes, noisy-OR units as noisy-OR nodes, however many parents.
+    """The network in pyAgrum: logit and noisy-OR nodes, however many parents, where states are no and yes, else tables.
 
-    States are called as the network calls them, those of a network of yes and no "0" and "1"; what a unit is about is
-    its description. Where variables have more states, all have tables; edges without influence are left out. Inference
-    in pyAgrum makes tables of all units, so keep to twenty parents or so there.
+    States are called as the network calls them, those of a network of yes and no "0" and "1"; descriptions are what the
+    notes say. A table has at most twenty parents, and inference in pyAgrum makes one of every node, so keep to that.
+    Edges without influence are left out.
+
+    Parameters
+    ----------
+    network : Network
 
     Returns
     -------

@@ -22,9 +22,9 @@ MOST_PARENTS = 20
 
 
 def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
-    """The network in pgmpy, whose nodes have tables: a row for each state of the parents, so at most twenty of them.
+    """The network in pgmpy, whose nodes have tables: a column for each state of the parents, so at most twenty of them.
 
-    States are called as the network calls them; those of a network of yes and no "0" and "1".
+    States are called as :func:`sbnet.convert.to_pyagrum` calls them.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def to_pgmpy(network: Network) -> DiscreteBayesianNetwork:
 
 
 def from_pgmpy(network: DiscreteBayesianNetwork) -> Network:
-    """The network that a pgmpy network is: variables with states and tables, as :func:`sbnet.read` gives them.
+    """The network that a pgmpy network is, as :func:`sbnet.convert.from_pyagrum` makes it of one of pyAgrum.
 
     Parameters
     ----------

@@ -97,7 +97,12 @@ class MostProbable(Readable):
         return state if self.network.n_states[i] == 2 else state_value(self.network, i, state)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: observed state, and the most probable one."""
+        """A pandas table, one row for each unit: observed state, and the most probable one.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         found = self.state if self.network.is_binary else state_values(self.network, self.state)
         return framed(
             {"observed": observed_column(self.network, self.evidence), "state": found}, units=self.network.names
@@ -130,6 +135,12 @@ class MostProbableBatch(NamedBatch[MostProbable, Any]):
 
     ``batch["rain"]`` are the states of a variable in all rows, ``batch[3]`` is the answer of row 3; a slice, or an
     array of row numbers or of truth values, gives a batch of those rows.
+
+    Attributes
+    ----------
+    network : Network
+    evidence, state : ndarray of int8, rows by units
+    log_p, upper, exact : ndarray of shape (n,)
 
     Examples
     --------
@@ -167,7 +178,12 @@ class MostProbableBatch(NamedBatch[MostProbable, Any]):
         return MostProbable(self.network, self.evidence[r], self.state[r], *numbers)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each pattern: its ln P, the upper bound, and the state of every variable."""
+        """A pandas table, one row for each pattern: its ln P, the upper bound, and the state of every variable.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         head: dict[str, Any] = {"log_p": self.log_p, "upper": self.upper, "exact": self.exact}
         if self.network.is_binary:
             return framed(head, self.state, self.network.names)

@@ -97,7 +97,12 @@ class Comparison(Readable):
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each unit: its mean before and after, and the change; where some have more than
-        two states, the probabilities of all states, and the largest change of one."""
+        two states, the probabilities of all states, and the largest change of one.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         if self._with_states is not None:
             every = range(len(self.names))
             before, after = (by_variable(self._with_states, every, means)["distribution"] for means in self.means)

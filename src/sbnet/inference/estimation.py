@@ -90,6 +90,12 @@ class Estimates(Batch[Estimate]):
     ``estimates[3]`` is the :class:`Estimate` of row 3; a slice, or an array of row numbers or of truth values, gives
     the estimates of those rows.
 
+    Attributes
+    ----------
+    log_probability, error, lower, bound, effective_samples : ndarray of shape (n,)
+    samples : int
+    delta : float
+
     Examples
     --------
     >>> import sbnet as sb

@@ -39,6 +39,19 @@ class LazyPosteriors:
 
     Nothing is computed before it is asked for. ``dask.compute(many.bound, many.means)`` solves each row once for both;
     one after the other, each would solve anew, unless :meth:`persist` keeps the answers on the workers.
+
+    Attributes
+    ----------
+    network : Network
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import sbnet as sb
+    >>> net = sb.layered((2, 5), rng=0)
+    >>> many = sb.infer_many(net, da.from_array(sb.sample(net, 100, rng=1)[:, 2:], chunks=(50, 5)))
+    >>> many.bound.compute().shape
+    (100,)
     """
 
     network: Network
@@ -74,11 +87,21 @@ class LazyPosteriors:
         return {states[0]: 1.0 - means.sum(axis=1), **{name: means[:, k] for k, name in enumerate(states[1:])}}
 
     def persist(self) -> LazyPosteriors:
-        """Solve now, and keep the answers where they are made."""
+        """Solve now, and keep the answers where they are made.
+
+        Returns
+        -------
+        LazyPosteriors
+        """
         return LazyPosteriors(self.network, lazy.kept(self._pieces), self._sizes)
 
     def compute(self) -> PosteriorBatch:
-        """All answers, in the memory of this process."""
+        """All answers, in the memory of this process.
+
+        Returns
+        -------
+        PosteriorBatch
+        """
         parts: list[_Answered] = lazy.computed(self._pieces)
         evidence = np.concatenate([part.evidence for part in parts])
         whole, start = Gather(len(evidence), len(self.network.bias)), 0
@@ -91,7 +114,12 @@ class LazyPosteriors:
         return PosteriorBatch(self.network, evidence, whole.solution(), index)
 
     def to_frame(self) -> Any:
-        """A Dask data frame: the bound of each row, whether it settled, and the mean of every unit."""
+        """A Dask data frame: the bound of each row, whether it settled, and the mean of every unit.
+
+        Returns
+        -------
+        dask.dataframe.DataFrame
+        """
         nothing = np.zeros((0, len(self.network.bias)))
         empty = Solution(np.zeros(0), nothing, np.zeros(0, np.int8), np.zeros(0, np.int64))
         meta = _frame(self.network, _Answered(np.zeros((0, self.network.n_units), np.int8), empty, None))

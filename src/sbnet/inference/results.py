@@ -149,7 +149,12 @@ class Posterior(Readable):
         return by_state(self.network.states[self.network.names[i]], self.means[self.network.columns_of(i)])
 
     def breakdown(self) -> Breakdown:
-        """The bound by term (linear terms, logarithm terms, entropy) and by unit."""
+        """The bound by term (linear terms, logarithm terms, entropy) and by unit.
+
+        Returns
+        -------
+        Breakdown
+        """
         if self.impossible:
             raise EvidenceError(f"{self.impossible}; there is no bound to break down")
         if np.isnan(self.bound):
@@ -162,6 +167,14 @@ class Posterior(Readable):
 
     def compare(self, other: Posterior | ExactPosterior) -> Comparison:
         """What changes from this answer to another one, for other evidence or from another solver.
+
+        Parameters
+        ----------
+        other : Posterior or ExactPosterior
+
+        Returns
+        -------
+        Comparison
 
         Examples
         --------
@@ -190,6 +203,10 @@ class Posterior(Readable):
         """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one.
 
         Where some have more than two states: observed state, the likeliest one, its probability, and those of all.
+
+        Returns
+        -------
+        pandas.DataFrame
         """
         network = self.network
         columns: dict[str, Any] = {"observed": observed_column(network, self.evidence)}
@@ -317,7 +334,12 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
         return type(self)(self.network, self.evidence[rows], self.solution.rows(rows), index, question, self.solver)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit."""
+        """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         head = {"bound": self.bound, "converged": self.converged}
         return framed(head, *frame_columns(self.network, range(self.network.n_units), self.means), index=self.index)
 

@@ -68,6 +68,14 @@ class Xi:
         How the logarithm terms are bounded.
     xi : ndarray, rows by units
         The parameter of the paper's term, between 0 and 1; NaN where a term has none.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.layered((6, 2), rng=0)
+    >>> post = sb.infer(net, {6: 1, 7: 0}, solver=sb.MeanField(log_term="xi"))
+    >>> post.solution.parameters.xi.round(2)[:, 6:]
+    array([[0.48, 0.51]])
     """
 
     bound: Bound
@@ -76,7 +84,12 @@ class Xi:
 
 @dataclass(frozen=True, eq=False)
 class Chains:
-    """What a sampler knows of its means: Monte Carlo error and R-hat, rows by units.
+    """What a sampler knows of its means.
+
+    Attributes
+    ----------
+    error, r_hat : ndarray, rows by units
+        Monte Carlo error, and R-hat: near 1 where the chains agree.
 
     Examples
     --------
@@ -110,6 +123,14 @@ class Solution:
         The error of the means, if they were sampled.
     trace : ndarray of shape (n, longest) or None
         The bounds at the start and after each sweep, if they were asked for; NaN after the last sweep of a row.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
+    >>> solution = sb.infer(net, {"wet": 1}).solution
+    >>> len(solution), solution.means.shape
+    (1, (1, 3))
     """
 
     bound: FloatArray

@@ -54,7 +54,17 @@ class FitResult:
     seconds: float
 
     def plot(self, ax: Axes | None = None) -> Axes:
-        """Draw the bounds against the epochs, and the exact log-likelihood where it is known (Figure 6)."""
+        """Draw the bounds against the epochs, and the exact log-likelihood where it is known (Figure 6).
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            Where to draw; by default in a new figure.
+
+        Returns
+        -------
+        matplotlib.axes.Axes
+        """
         import matplotlib.pyplot as plt
         from matplotlib.ticker import MaxNLocator
 

@@ -508,6 +508,10 @@ def to_networkx(network: Network) -> networkx.DiGraph[Any]:
 
     Variables with other states than no and yes have ``states``, those with a table ``table``.
 
+    Parameters
+    ----------
+    network : Network
+
     Returns
     -------
     networkx.DiGraph

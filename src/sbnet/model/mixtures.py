@@ -71,6 +71,15 @@ class NetworkMixture:
     def log_mean(self, bounds: Sequence[ArrayLike]) -> FloatArray:
         """The bounds that the networks have for some rows, each network's own, as one bound on the mixture's ln P.
 
+        Parameters
+        ----------
+        bounds : sequence of arrays of shape (n,)
+            One for each network.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+
         Examples
         --------
         ``mixture.log_mean([sb.infer_many(network, frame).bound for network in mixture])``, with a data frame: arrays

@@ -162,7 +162,17 @@ class Network:
         return read_only(variable), read_only(np.arange(len(variable)) - self.model.threshold[variable] + 1)
 
     def columns_of(self, unit: str | int) -> slice:
-        """Where the columns of a variable stand among those of all means, and its thresholds among all biases."""
+        """Where the columns of a variable stand among those of all means, and its thresholds among all biases.
+
+        Parameters
+        ----------
+        unit : str or int
+            A name or a position.
+
+        Returns
+        -------
+        slice
+        """
         i, threshold = self.index(unit), self.model.threshold
         return slice(int(threshold[i]), int(threshold[i + 1]))
 
@@ -193,6 +203,14 @@ class Network:
     def with_notes(self, notes: Mapping[str, Note]) -> Network:
         """A copy with other notes beside the units that are named.
 
+        Parameters
+        ----------
+        notes : mapping of str to Note
+
+        Returns
+        -------
+        Network
+
         Examples
         --------
         >>> import sbnet as sb
@@ -206,7 +224,17 @@ class Network:
         return replace(self, notes={**self.notes, **given}, states=states)
 
     def index(self, unit: str | int) -> int:
-        """Position of a unit, given by name or by position."""
+        """Position of a unit, given by name or by position.
+
+        Parameters
+        ----------
+        unit : str or int
+            A name or a position.
+
+        Returns
+        -------
+        int
+        """
         if isinstance(unit, str):
             try:
                 return self._index[unit]
@@ -223,12 +251,32 @@ class Network:
         return position
 
     def parents(self, unit: str | int) -> tuple[str, ...]:
-        """Names of the parents of a unit."""
+        """Names of the parents of a unit.
+
+        Parameters
+        ----------
+        unit : str or int
+            A name or a position.
+
+        Returns
+        -------
+        tuple of str
+        """
         i = self.index(unit)
         return tuple(self.names[j] for j in self.graph.parent[self.graph.indptr[i] : self.graph.indptr[i + 1]])
 
     def children(self, unit: str | int) -> tuple[str, ...]:
-        """Names of the children of a unit."""
+        """Names of the children of a unit.
+
+        Parameters
+        ----------
+        unit : str or int
+            A name or a position.
+
+        Returns
+        -------
+        tuple of str
+        """
         j, graph = self.index(unit), self.graph
         return tuple(self.names[i] for i in graph.child[graph.child_indptr[j] : graph.child_indptr[j + 1]])
 
@@ -243,6 +291,10 @@ class Network:
             A mapping from parents to states, or the parents that are on, or a list of either; parents that are not
             named are off. By default all states of up to five parents; of more, none on, each alone, and all.
 
+        Returns
+        -------
+        Conditional
+
         Examples
         --------
         >>> import sbnet as sb
@@ -256,7 +308,17 @@ class Network:
         return conditional(self.family(unit), given)
 
     def family(self, unit: str | int) -> Family:
-        """What a variable is given its parents: its states and theirs, its biases and weights, or its table."""
+        """What a variable is given its parents: its states and theirs, its biases and weights, or its table.
+
+        Parameters
+        ----------
+        unit : str or int
+            A name or a position.
+
+        Returns
+        -------
+        Family
+        """
         i = self.index(unit)
         name, parents = self.names[i], self.parents(i)
         own = slice(int(self.graph.indptr[i]), int(self.graph.indptr[i + 1]))
@@ -275,6 +337,11 @@ class Network:
 
         The weight is a number between variables of two states, else an array, thresholds of the child by states of the
         parent from 1 on; None if the child has a table.
+
+        Yields
+        ------
+        parent, child : str
+        weight : float, ndarray or None
         """
         names, graph = self.names, self.graph
         ends = zip(graph.parent.tolist(), graph.child_of_edge.tolist(), strict=True)
@@ -290,6 +357,10 @@ class Network:
         """The dense matrix J; ``J[i, j]`` is the weight from parent j to child i.
 
         It takes 8 n_units² bytes; :meth:`sparse_weights` takes memory in proportion to the edges.
+
+        Returns
+        -------
+        ndarray of shape (n_units, n_units)
         """
         self.check_binary("a matrix of weights", "edges() lists the weights of each edge")
         dense = np.zeros((self.n_units, self.n_units))
@@ -297,7 +368,12 @@ class Network:
         return dense
 
     def sparse_weights(self) -> scipy.sparse.csr_array:
-        """The matrix J as a sparse array; every edge is stored, also one of weight zero."""
+        """The matrix J as a sparse array; every edge is stored, also one of weight zero.
+
+        Returns
+        -------
+        scipy.sparse.csr_array
+        """
         self.check_binary("a matrix of weights", "edges() lists the weights of each edge")
         shape = (self.n_units, self.n_units)
         return scipy.sparse.csr_array((self.weight, self.graph.parent, self.graph.indptr), shape=shape)
@@ -334,6 +410,10 @@ class Network:
             One number per unit, or a mapping from names to the biases that change.
         tables
             The tables that change, by name.
+
+        Returns
+        -------
+        Network
         """
         edges = self.weight if weight is None else self._edge_weights(weight)
         biases = self.bias if bias is None or isinstance(bias, Mapping) else as_floats(bias)
@@ -389,6 +469,14 @@ class Network:
         """The network of the given units and the edges among them, in the order of this network.
 
         Parents that are left out are in their first state, which is what no edge says.
+
+        Parameters
+        ----------
+        units : iterable of str or int
+
+        Returns
+        -------
+        Network
         """
         kept = sorted({self.index(unit) for unit in checks.units("units", units)})
         place = np.full(self.n_units, -1, dtype=np.int64)

@@ -349,11 +349,18 @@ def never(p: float) -> float:
 
 
 class Nearest(NamedTuple):
-    """A network with one unit replaced by the nearest of the other gate, and how far off that is.
+    """A network with one variable replaced by the nearest of the other gate, and how far off that is.
 
-    `largest` is the largest difference of the two probabilities over all states of the parents (over sampled ones if
-    they are many), `mean` the average if parents are on with the probability that was asked for, `nats` the average
-    loss of information, KL of the new unit from the old one.
+    Attributes
+    ----------
+    network : Network
+    largest : float
+        The largest difference of the two probabilities over all states of the parents (over sampled ones if they are
+        many).
+    mean : float
+        The average difference, if parents are on with the probability that was asked for.
+    nats : float
+        The average loss of information, KL of the new conditional from the old one.
 
     Examples
     --------

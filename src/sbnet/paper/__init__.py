@@ -39,7 +39,22 @@ EXPERIMENTS: dict[str, Callable[[Settings], Experiment]] = {
 
 
 def choose(names: Iterable[str]) -> list[str]:
-    """The experiments meant by these names, in the order of the paper; "all", or no name, means every one."""
+    """The experiments meant by these names, in the order of the paper; "all", or no name, means every one.
+
+    Parameters
+    ----------
+    names : iterable of str
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from sbnet import paper
+    >>> paper.choose(["table1", "figure5"])
+    ['figure5', 'table1']
+    """
     wanted = set(names) or {"all"}
     unknown = sorted(wanted - {"all"} - set(EXPERIMENTS))
     if unknown:
@@ -49,7 +64,26 @@ def choose(names: Iterable[str]) -> list[str]:
 
 
 def run(names: Iterable[str], settings: Settings) -> Iterator[Experiment]:
-    """Run experiments one after the other, each with the seconds it took. Nothing is kept from an earlier run."""
+    """Run experiments one after the other. Nothing is kept from an earlier run.
+
+    Parameters
+    ----------
+    names : iterable of str
+        As in :func:`choose`.
+    settings : Settings
+
+    Yields
+    ------
+    Experiment
+        With the seconds it took.
+
+    Examples
+    --------
+    >>> from sbnet import paper
+    >>> (done,) = paper.run(["figure2"], paper.Settings(quick=True))
+    >>> done.name, len(done.pictures)
+    ('figure2', 1)
+    """
     digits.trained.cache_clear()
     for name in choose(names):
         settings.say(name)

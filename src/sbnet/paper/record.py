@@ -31,6 +31,12 @@ class Settings:
         Processes to work in.
     say : callable
         Told what is being done, in a few words.
+
+    Examples
+    --------
+    >>> from sbnet.paper import Settings
+    >>> Settings(quick=True).size(full=500, quick=20)
+    20
     """
 
     seeds: int = 5
@@ -44,7 +50,7 @@ class Settings:
         return replace(self, say=_silent)
 
     def size(self, full: int, quick: int) -> int:
-        """The size of a full run, or that of a quick one."""
+        """The size, an int, of a full run, or that of a quick one."""
         return quick if self.quick else full
 
 
@@ -131,7 +137,15 @@ class Experiment:
     numbers : mapping
         Everything behind the tables and pictures that is worth keeping; goes to ``results.json``.
     name : str
-        That of its command, and `seconds`, wall-clock time, are filled in by the one who runs it.
+        That of its command, filled in by the one who runs it.
+    seconds : float
+        Wall-clock time, filled in likewise.
+
+    Examples
+    --------
+    >>> from sbnet.paper import Experiment
+    >>> Experiment("Coins", paper="One half.", found="0.49 of 1,000.").title
+    'Coins'
     """
 
     title: str

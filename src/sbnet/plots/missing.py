@@ -23,6 +23,10 @@ def missing(table: Any, *, ax: Axes | None = None) -> Axes:
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Examples
     --------
     >>> import sbnet.plots

@@ -98,6 +98,10 @@ def receptive_fields(
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
+    Returns
+    -------
+    matplotlib.axes.Axes
+
     Notes
     -----
     All images share one scale of colours, that of :func:`weights`: a blue pixel is likelier where the unit is on, an

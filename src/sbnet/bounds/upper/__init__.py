@@ -132,6 +132,11 @@ class UpperBounds(Batch[UpperBound]):
 
     ``bounds[3]`` is that of row 3; a slice, or an array of row numbers or of truth values, gives those of some rows.
 
+    Attributes
+    ----------
+    bound, exact, n_subproblems : ndarray of shape (n,)
+    conditioned : tuple of tuples of str
+
     Examples
     --------
     >>> import sbnet as sb

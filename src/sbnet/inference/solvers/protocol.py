@@ -12,7 +12,26 @@ from sbnet.model.network import Network
 
 
 class BoundGradient(NamedTuple):
-    """The gradient of a weighted sum of bounds: a number for each edge, and one for each unit."""
+    """The gradient of a weighted sum of bounds, eqs. (34)-(35).
+
+    Attributes
+    ----------
+    weight : ndarray
+        By each weight of the network, in its order.
+    bias : ndarray
+        By each bias.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import sbnet as sb
+    >>> net = sb.layered((2, 3), rng=0)
+    >>> solution, found = sb.MeanField().maximise(
+    ...     net.model, net.bias, sb.sample(net, 4, rng=0), None, row_weight=np.ones(4)
+    ... )
+    >>> found.weight.shape, found.bias.shape
+    ((6,), (5,))
+    """
 
     weight: FloatArray
     bias: FloatArray
@@ -26,18 +45,51 @@ class Solver(Protocol):
 
     One that says ``knows_states = True`` is also asked about variables with more than two states, and tables: states
     are numbers from 0 on, and means have a column for each state from 1 on, see :attr:`sbnet.Network.columns`.
+
+    Examples
+    --------
+    One that gives every row its prior, with no bound:
+
+    >>> import numpy as np
+    >>> import sbnet as sb
+    >>> class Prior:
+    ...     def solve(self, network, states, *, start, trace):
+    ...         n = len(states)
+    ...         means = np.where(states < 0, sb.exact_posterior(network, {}), states)
+    ...         return sb.solvers.Solution(np.full(n, np.nan), means, np.zeros(n, np.int8), np.zeros(n, int))
+    >>> net = sb.from_edges({("rain", "wet"): 2.0}, bias={"rain": -1.0})
+    >>> round(sb.infer(net, {"wet": 1}, solver=Prior())["rain"], 3)
+    0.269
     """
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Answer a block of rows, rows by units: 0, 1, or -1 for a unit that is not observed.
+        """Answer a block of rows.
 
-        `start` are means to begin with, rows by units, if someone has given any; `trace` asks for the bounds on the
-        way. A solver that has no use for them may leave them aside.
+        Parameters
+        ----------
+        network : Network
+        states : ndarray of int8, rows by variables
+            The states that are observed, or -1.
+        start : ndarray, rows by means, or None
+            Means to begin with, if someone has given any. A solver that has no use for them may leave them aside.
+        trace : bool
+            Is the bound on the way asked for? It may be left out as well.
+
+        Returns
+        -------
+        Solution
         """
 
 
 class DifferentiableSolver(Solver, Protocol):
-    """A solver whose bound has a gradient in weights and biases, so that :func:`sbnet.fit` can learn with it."""
+    """A solver whose bound has a gradient in weights and biases, so that :func:`sbnet.fit` can learn with it.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> callable(sb.MeanField().maximise), hasattr(sb.Gibbs(), "maximise")
+    (True, False)
+    """
 
     def maximise(
         self,
@@ -51,9 +103,20 @@ class DifferentiableSolver(Solver, Protocol):
     ) -> tuple[Solution, BoundGradient | None]:
         """Solve a block of rows, and with `row_weight` differentiate the weighted sum of their bounds.
 
-        `model` and `bias` are the parameters of a network, as its :attr:`~sbnet.Network.model` and
-        :attr:`~sbnet.Network.bias` have them; learning changes them at every step, and makes a network of them after
-        an epoch. Without `row_weight` there is no gradient.
+        Parameters
+        ----------
+        model, bias
+            The parameters of a network, as its :attr:`~sbnet.Network.model` and :attr:`~sbnet.Network.bias` have them;
+            learning changes them at every step, and makes a network of them after an epoch.
+        states, start, trace
+            As in :meth:`Solver.solve`.
+        row_weight : ndarray of shape (n,), optional
+            Without it there is no gradient.
+
+        Returns
+        -------
+        Solution
+        BoundGradient or None
         """
 
 
