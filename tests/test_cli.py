@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 
@@ -168,11 +169,14 @@ def test_infer_in_lines(clinic, capsys):
     lines = shown(capsys, "infer", clinic, "fever=present", "aches=yes").splitlines()
     assert lines[0].startswith("Given 2 of 4 units: ln P = -")
     assert [line.split()[0] for line in lines[2:4]] == ["flu", "cold"]
-    assert lines[4] == "  (exact: sums over all states)"
-    assert "fever +" in lines[2]
-    assert "aches +" in lines[2]
+    assert lines[0].endswith(" nats, exact")
+    assert len(lines) == 4
+    assert all(" exact " in line for line in lines[2:])
+    assert re.search(r"aches \+[0-9.]+ \(×[0-9.]+\), fever \+", lines[2])
     lines = shown(capsys, "infer", clinic, "fever=present", "aches=yes", "--mean-field").splitlines()
     assert lines[0].startswith("Given 2 of 4 units: ln P ≥ -")
+    assert lines[0].endswith(" nats, a bound")
+    assert all(" estimate " in line for line in lines[2:4])
     assert lines[4] == "  (means of mean field theory; --certain says where they lie)"
 
 
@@ -223,8 +227,28 @@ def test_next_is_next_question(clinic, capsys):
     assert [question["name"] for question in found["questions"]] == list(expected.names) == ["aches"]
     assert found["questions"][0]["information"] == expected.information[0]
     assert found["questions"][0]["about"] == "aching muscles"
-    assert "1  aches  0.3694 nats" in shown(capsys, "next", clinic, "fever=yes")
+    assert "1  aches  0.3694 nats (×1.45)  exact  0.4416  aching muscles" in shown(capsys, "next", clinic, "fever=yes")
     assert "nothing left to ask" in shown(capsys, "next", clinic, "fever=yes", "aches=no")
+
+
+def test_next_asks_for_information_over_cost(tmp_path, capsys):
+    """By words and by a file; the order is that of the same costs in Python."""
+    net = sb.noisy_or({("flu", "ache"): 0.9, ("flu", "x-ray, new"): 0.95, ("cold", "cough"): 0.3}, leak=0.01, prior=0.2)
+    sb.write(net, tmp_path / "net.toml")
+    (tmp_path / "costs.csv").write_text('"x-ray, new",50\n\ncough , 2\n')
+    asked = ("next", str(tmp_path / "net.toml"), "--cost", str(tmp_path / "costs.csv"))
+    for more, cost in (((), 1.0), (("--cost", "ACHE=0.5"), 0.5)):
+        found = answer(capsys, *asked, *more)["questions"]
+        want = sb.next_question(net, {}, cost={"x-ray, new": 50, "cough": 2, "ache": cost})
+        assert [one["name"] for one in found] == list(want.names)
+        assert [one["cost"] for one in found] == want.cost.tolist()
+    lines = shown(capsys, *asked).splitlines()
+    assert lines[1].split() == ["ask", "information", "kind", "P(yes)", "cost"]
+    assert lines[2].split()[-1] == "1"
+    assert "has no number at its end" in complaint(capsys, *asked, "--cost", "ache=dear")
+    assert "neither UNIT=NUMBER nor a file" in complaint(capsys, *asked, "--cost", "nothing.csv")
+    assert "did you mean 'ache'" in complaint(capsys, *asked, "--cost", "achhe=3")
+    assert "cost['ache'] is 0.0; it must be positive" in complaint(capsys, *asked, "--cost", "ache=0")
 
 
 def test_certify_encloses(clinic, capsys):
@@ -257,15 +281,29 @@ def test_explore_writes_a_page(clinic, tmp_path, capsys):
 TABLE = "wet,rain\n1,\n0,1\n\n,\n"  # columns in another order than the network's, and a blank line
 
 
+def test_a_row_of_a_table_has_the_answer_of_its_findings(clinic, tmp_path, capsys):
+    """Exact where sums are small, and mean field theory if that is asked for: both say so."""
+    (tmp_path / "visits.csv").write_text("fever,aches\n1,\n,0\n1,0\n,\n1,1\n")
+    asked = ("infer", clinic, "--table", str(tmp_path / "visits.csv"))
+    for more, kind in (((), "exact"), (("--mean-field",), "estimate")):
+        rows = list(csv.DictReader(io.StringIO(shown(capsys, *asked, *more))))
+        assert {row["exact"] for row in rows} == {"1" if kind == "exact" else "0"}
+        for row, found in zip(rows, ("fever=1", "aches=0", "fever=1 aches=0", "", "fever=1 aches=1"), strict=True):
+            alone = answer(capsys, "infer", clinic, *found.split(), "--about", "flu", "cold", *more)
+            assert {one["kind"] for one in alone["units"]} == {kind}
+            for one in alone["units"]:
+                assert_allclose(float(row[one["name"]]), one["mean"], rtol=1e-5)
+
+
 def test_infer_for_a_table(path, sprinkler, tmp_path, capsys):
     (tmp_path / "data.csv").write_text(TABLE)
     assert main(["infer", path, "--table", str(tmp_path / "data.csv")]) == 0
     header, *rows = csv.reader(io.StringIO(capsys.readouterr().out))
-    assert header == ["bound", "converged", "rain", "sprinkler", "wet", "slippery"]
+    assert header == ["bound", "converged", "exact", "rain", "sprinkler", "wet", "slippery"]
     patterns = [{"wet": 1}, {"wet": 0, "rain": 1}, {}]
     for row, pattern in zip(rows, patterns, strict=True):
-        expected = sb.infer(sprinkler, pattern)
-        assert_allclose([float(cell) for cell in row], [expected.bound, 1, *expected.means], rtol=1e-5, atol=1e-9)
+        exact = sb.exact_posterior(sprinkler, pattern)
+        assert_allclose([float(cell) for cell in row], [exact.log_likelihood, 1, 1, *exact], rtol=1e-5, atol=1e-9)
 
 
 def test_out_holds_what_would_have_been_printed(path, tmp_path, capsys):
@@ -357,7 +395,7 @@ def test_hidden_units_keep_their_column_order(tmp_path, capsys):
     np.savetxt(tmp_path / "x.csv", X, fmt="%d", delimiter=",", header="x0,x1,x2", comments="")
     main(["infer", str(tmp_path / "net.sbn"), "--table", str(tmp_path / "x.csv")])
     rows = np.loadtxt(io.StringIO(capsys.readouterr().out), delimiter=",", skiprows=1)
-    assert_allclose(rows[:, 2:], sb.infer_many(network, X).means, rtol=1e-5)
+    assert_allclose(rows[:, 3:], sb.exact_posterior(network, X), rtol=1e-5)
 
 
 def test_tables_as_pandas_writes_them_and_evidence_in_parts(tmp_path, capsys):
@@ -366,7 +404,7 @@ def test_tables_as_pandas_writes_them_and_evidence_in_parts(tmp_path, capsys):
     (tmp_path / "one.csv").write_text("rain\n1.0\n\n0.0\nNaN\n")  # blank: not observed, and still a row
     assert main(["infer", str(tmp_path / "lawn.sbn"), "--table", str(tmp_path / "one.csv")]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert [line.split(",")[2] for line in lines[1:]] == ["1", "0.268941", "0", "0.268941"]
+    assert [line.split(",")[3] for line in lines[1:]] == ["1", "0.268941", "0", "0.268941"]
     assert main(["infer", str(tmp_path / "lawn.sbn"), "wet=1", "rain=0"]) == 0
     assert "Given 2 of 3 units" in capsys.readouterr().out
 

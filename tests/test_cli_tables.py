@@ -500,8 +500,8 @@ def test_about_is_honoured_for_tables_and_what_cannot_be_is_refused(lawn, tmp_pa
     whole, some = (
         lists(said(capsys, "infer", lawn, "--table", table, *more), ",") for more in ([], ["--about", "rain"])
     )
-    assert some[0] == ["bound", "converged", "rain"]
-    assert [row[2] for row in some] == [row[whole[0].index("rain")] for row in whole]
+    assert some[0] == ["bound", "converged", "exact", "rain"]
+    assert [row[3] for row in some] == [row[whole[0].index("rain")] for row in whole]
     told = said(capsys, "infer", lawn, "--table", table, "--about", "rain", "--json").splitlines()
     assert [[unit["name"] for unit in json.loads(line)["units"]] for line in told] == [["rain"], ["rain"]]
     assert "'snow', which is not in the network" in complaint(

@@ -224,7 +224,7 @@ def test_numbers_are_written_as_numbers(model, table, tmp_path, capsys):
 
 
 def test_answers_keep_the_separator_of_the_table(model, table, capsys):
-    assert said(capsys, "infer", model, "--table", table).startswith("person;bound;converged;")
+    assert said(capsys, "infer", model, "--table", table).startswith("person;bound;converged;exact;")
 
 
 # --- odd tables -------------------------------------------------------------------------------------------------------

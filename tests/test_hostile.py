@@ -283,7 +283,7 @@ def infer_from_csv(folder, tally, name="data.csv"):
     else:
         assert status == 0
         assert not is_error
-        assert out.getvalue().startswith("bound,converged,rain,sprinkler,wet,slippery\n")
+        assert out.getvalue().startswith("bound,converged,exact,rain,sprinkler,wet,slippery\n")
         tally.ends["read"] += 1
 
 

@@ -175,7 +175,7 @@ def test_a_comparison_in_a_terminal(sprinkler):
     lines = repr(change).splitlines()
     gain = after.bound - before.bound
     assert lines[0] == (
-        f"Comparison: the bound {'rises' if gain > 0 else 'falls'} by {abs(gain):.4g} nats, "
+        f"Comparison: the bound {'rises' if gain > 0 else 'falls'} by {abs(gain):.4g} nats (×{np.exp(gain):.2f}), "
         f"{before.bound:.6g} → {after.bound:.6g}"
     )
     assert lines[1] == "  evidence: no longer rain = 0, wet = 1 → 0, now slippery = 1"

@@ -208,13 +208,14 @@ def test_a_status_says_why_in_words():
         "NOT_MIXED": "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples",
         "IMPOSSIBLE": "the evidence is impossible: its probability is 0, and there is no posterior",
         "NO_STATE": "no state of positive probability was found to start from: the bound is minus infinity",
+        "EXACT": "sums over all states: ln P and the means are exact",
     }
 
 
 def test_a_status_has_a_code_for_arrays():
-    assert [status.code for status in sb.results.Status] == [0, 1, 2, 3, 4, 5]
+    assert [status.code for status in sb.results.Status] == [0, 1, 2, 3, 4, 5, 6]
     assert sb.results.Status.MIXED.code.dtype == np.int8
-    assert [status.done for status in sb.results.Status] == [True, False, True, False, True, False]
+    assert [status.done for status in sb.results.Status] == [True, False, True, False, True, False, True]
 
 
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")

@@ -160,7 +160,13 @@ def test_the_command_ranks_single_causes(tmp_path, capsys):
     assert capsys.readouterr().out == f"{found}\n"
     assert main([*words, "--json", "--top", "1"]) == 0
     (told,) = json.loads(capsys.readouterr().out)["units"]
-    assert told == {"name": "flu", "prior": found.prior[0], "mean": found["flu"], "log_odds": found.log_odds[0]}
+    assert told == {
+        "name": "flu",
+        "prior": found.prior[0],
+        "mean": found["flu"],
+        "log_odds": found.log_odds[0],
+        "kind": "exact",
+    }
     for other in (["--certain"], ["--mean-field"], ["--table", "x.csv"]):
         assert main([*words, *other]) == 2
         assert "--single" in capsys.readouterr().err

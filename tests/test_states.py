@@ -830,8 +830,8 @@ def test_the_command_takes_and_tells_states_by_name(told, clinic, tmp_path):
     table = tmp_path / "visits.csv"
     table.write_text("fever,sweat\nhigh,yes\n,no\n")
     lines = told("infer", "--table", str(table))[1].splitlines()
-    assert lines[0] == "bound,converged,flu,cold,fever = none,fever = mild,fever = high,sweat"
-    assert lines[1].split(",")[4:7] == ["0", "0", "1"]
+    assert lines[0] == "bound,converged,exact,flu,cold,fever = none,fever = mild,fever = high,sweat"
+    assert lines[1].split(",")[5:8] == ["0", "0", "1"]
     table.write_text("fever\nvery high\n")
     assert "its states are none, mild and high" in told("infer", "--table", str(table))[2]
 

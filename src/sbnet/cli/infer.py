@@ -53,9 +53,7 @@ def options(one: argparse.ArgumentParser) -> None:
     one.add_argument("--about", nargs="+", metavar="UNIT", help="the units to list (default: causes)")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
     one.add_argument("--certain", action="store_true", help="guaranteed intervals, and means within them")
-    one.add_argument(
-        "--mean-field", action="store_true", help="mean field theory also where sums are small (tables: always)"
-    )
+    one.add_argument("--mean-field", action="store_true", help="mean field theory also where sums are small")
     one.add_argument("--single", action="store_true", help="exactly one of the causes is present: which one?")
     commands.output(one, "where to write the answers")
 
@@ -138,7 +136,7 @@ def _single(
     for cause in found.ranked[: chosen.top]:
         k = found.causes.index(cause)
         name, state = (cause, None) if isinstance(cause, str) else cause
-        numbers = {"prior": float(found.prior[k]), "mean": float(found.probability[k])}
+        numbers = {"prior": float(found.prior[k]), "mean": float(found.probability[k]), "kind": _kind(True)}
         odds = found.log_odds[k] if np.isfinite(found.log_odds[k]) else None  # JSON has no infinity
         note = {key: value for key in ("about", "group") if (value := getattr(network.notes[name], key))}
         listed.append({"name": name} | ({"state": state} if state else {}) | numbers | {"log_odds": odds} | note)
@@ -180,7 +178,7 @@ class _OfStates:
         for i in units.tolist():
             name, own = network.names[i], network.columns_of(i)
             prior, mean = (by_state(network.states[name], all_[own]) for all_ in (posterior.prior, posterior.means))
-            one = {"name": name, "prior": prior, "mean": mean}
+            one = {"name": name, "prior": prior, "mean": mean, "kind": _kind(self.exact)}
             if name in self.intervals:
                 one |= intervals_told(self.intervals[name])
             if self.why is not None:
@@ -193,12 +191,12 @@ class _OfStates:
     def _reading(self, units: IndexArray, most: int) -> Reading:
         posterior, network, shown = self.posterior, self.posterior.network, units[:most]
         rows = printing.moved_variables(network, posterior.prior, posterior.means, shown, ranked=shown)
-        given, sign = printing.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
-        head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
-        titles = ["unit", "prior → probability", rows[0][2], *(["guaranteed"] if self.intervals else [])]
-        table: list[list[Cell]] = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
-        table += [[*row, *self._beside(int(i))] for row, i in zip(rows[1:], shown, strict=True)]
-        remarks = () if self.intervals else ("exact: sums over all states",) if self.exact else (_MEAN_FIELD,)
+        head = f"Given {_observed(posterior)}: {printing.in_nats(posterior.bound, self.exact)}"
+        titles = ["unit", "prior → probability", "kind", rows[0][2], *(["guaranteed"] if self.intervals else [])]
+        table: list[list[Cell]] = [[*titles, *_because(self.why)]]
+        for (name, moved, bar), i in zip(rows[1:], shown, strict=True):
+            table.append([name, moved, _kind(self.exact), bar, *self._beside(int(i))])
+        remarks = () if self.exact or self.intervals else (_MEAN_FIELD,)
         return Reading(head, [*table, *printing.more(len(units) - len(shown))], remarks)
 
     def _beside(self, i: int) -> list[Cell]:
@@ -220,6 +218,19 @@ class _OfStates:
                 }
             found.append(terms(nats))
         return found
+
+
+def _observed(posterior: Posterior) -> str:
+    return printing.given(posterior.evidence).removeprefix("given ")
+
+
+def _kind(exact: bool) -> str:
+    return "exact" if exact else "estimate"
+
+
+def _because(why: Contributions | None) -> list[str]:
+    """The title of what findings contribute, if that is told."""
+    return [] if why is None else [f"because of{'' if why.exact else ' (estimates)'}: nats (odds)"]
 
 
 def outward(low: float, high: float) -> str:
@@ -282,6 +293,7 @@ class _Answer:
     def _unit(self, i: int) -> dict[str, Any]:
         name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
         one: dict[str, Any] = {"name": name, "prior": float(self.prior[i]), "mean": float(self.means[i])}
+        one["kind"] = _kind(self.exact)
         if name in self.intervals:
             one["lower"], one["upper"] = self.intervals[name]
         if self.why is not None:
@@ -294,13 +306,11 @@ class _Answer:
         names = [posterior.network.names[i] for i in shown]
         predicted = not self.summed and is_predicted(posterior.network, names)
         before = "predicted" if predicted else "prior"
-        titles = ["unit", f"{before} → mean", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
-        table: list[list[Cell]] = [[*titles, *(["because of, in nats"] if self.why is not None else [])]]
+        titles = ["unit", f"{before} → mean", "kind", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
+        table: list[list[Cell]] = [[*titles, *_because(self.why)]]
         table += [self._row(i, top) for i in shown.tolist()]
-        given, sign = printing.given(posterior.evidence).removeprefix("given "), "=" if self.exact else "≥"
-        head = f"Given {given}: ln P {sign} {posterior.bound:.6g} nats"
-        how: tuple[str, ...] = ("exact: sums over all states",) if self.exact else (_MEAN_FIELD,)
-        how = () if self.intervals or not len(units) else how
+        head = f"Given {_observed(posterior)}: {printing.in_nats(posterior.bound, self.exact)}"
+        how: tuple[str, ...] = () if self.exact or self.intervals or not len(units) else (_MEAN_FIELD,)
         how = how if posterior.converged else (*how, posterior.status.value)
         found = int((posterior.evidence != HIDDEN).sum())
         impossible = posterior.bound < _IMPOSSIBLE * max(1, found)
@@ -321,7 +331,8 @@ class _Answer:
     def _row(self, i: int, top: float) -> list[Cell]:
         name, prior, mean = self.posterior.network.names[i], self.prior[i], self.means[i]
         bar = printing.Move(prior, mean, top)
-        row: list[Cell] = [name, f"{printing.probability(prior)} → {printing.probability(mean)}", bar]
+        means = f"{printing.probability(prior)} → {printing.probability(mean)}"
+        row: list[Cell] = [name, means, _kind(self.exact), bar]
         if self.intervals:
             row.append(outward(*self.intervals[name]))
         return [*row, *([terms(self.why[name])] if self.why is not None else [])]

@@ -12,6 +12,7 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError, TooManyHiddenError, in_line
 from sbnet.exact.enumeration import Effort
 from sbnet.exact.of_states import means_of_states
+from sbnet.inference.solvers.enumeration import LIMIT
 from sbnet.inference.solvers.row_completions import complete
 from sbnet.model.network import Network
 from sbnet.questions import evidence as questions
@@ -21,8 +22,6 @@ from sbnet.questions.printing import Reading
 
 COMPLETIONS = 1 << 14
 """Ways to complete the row that are gone through before they are drawn: errors of probabilities are below 0.01."""
-_LIMIT = 16
-"""The logarithm to base 2 of the largest table of a sum over all states."""
 _SHOWN = 4
 
 
@@ -42,7 +41,7 @@ class ColumnAnswers:
         """By elimination where that is small, and else from weighted completions of the row."""
         states = questions.coerce_one(network, evidence)
         try:
-            bound, means = means_of_states(network, states, Effort(_LIMIT, 1, progress=False))
+            bound, means = means_of_states(network, states, Effort(LIMIT, 1, progress=False))
             each = [by_column(means[0, network.columns_of(int(i))]) for i in units]
             log_p, exact = float(bound[0]), True
         except TooManyHiddenError:
@@ -59,7 +58,10 @@ class ColumnAnswers:
         listed = []
         for i, p in zip(self.units.tolist(), self.probabilities, strict=True):
             name = network.names[i]
-            listed.append({"name": name, "mean": dict(zip(network.states[name], p.tolist(), strict=True))})
+            kind = "exact" if self.exact else "estimate"
+            listed.append(
+                {"name": name, "mean": dict(zip(network.states[name], p.tolist(), strict=True)), "kind": kind}
+            )
         seen = np.flatnonzero(self.states != HIDDEN).tolist()
         given = {network.names[i]: network.states[network.names[i]][self.states[i]] for i in seen}
         return {"bound": self.log_p, "exact": self.exact, "converged": True, "evidence": given, "units": listed}
@@ -72,8 +74,10 @@ class ColumnAnswers:
             kept = range(len(states)) if len(states) <= _SHOWN else np.sort(np.argsort(-p, kind="stable")[:_SHOWN])
             told = [f"{in_line(states[k])} {printing.probability(p[k])}" for k in kept]
             left = len(states) - len(told)
-            rows.append([network.names[i], ", ".join(told) + (f", … {left} more" if left else "")])
+            kind = "exact" if self.exact else "estimate"
+            rows.append([network.names[i], ", ".join(told) + (f", … {left} more" if left else ""), kind])
         given = printing.given(self.states).removeprefix("given ")
-        head = f"Given {given}: ln P {'=' if self.exact else '≈'} {self.log_p:.6g} nats"
-        how = "exact: sums over all states" if self.exact else f"from {COMPLETIONS:,} weighted completions of the row"
-        return Reading(head, [["column", "probabilities"], *rows, *printing.more(len(self.units) - most)], (how,))
+        log_p = printing.in_nats(self.log_p, True) if self.exact else f"ln P ≈ {self.log_p:.6g} nats, an estimate"
+        how = () if self.exact else (f"estimates from {COMPLETIONS:,} weighted completions of the row",)
+        table = [["column", "probabilities", "kind"], *rows, *printing.more(len(self.units) - most)]
+        return Reading(f"Given {given}: {log_p}", table, how)

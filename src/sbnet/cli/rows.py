@@ -6,7 +6,7 @@ import argparse
 import sys
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -15,10 +15,10 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.cli.columns import TableColumn, TableHead, match
-from sbnet.errors import CodingWarning, ParameterError, TooManyHiddenError, enumerated
-from sbnet.inference import MeanField, PosteriorBatch, infer_many
+from sbnet.errors import CodingWarning, ParameterError, enumerated
+from sbnet.inference import MeanField, PosteriorBatch, Solver, infer_many
 from sbnet.inference.impossible import warn_of_impossible
-from sbnet.inference.solvers.enumeration import Sums
+from sbnet.inference.solvers.enumeration import Best
 from sbnet.inference.solvers.filling import Completed
 from sbnet.inference.solvers.row_completions import complete, log_probabilities
 from sbnet.model.names import spelled
@@ -102,14 +102,13 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
         yield Table(network, head, columns, tuple(ids), chosen.quiet)
 
 
-def answers(network: Network, states: States) -> PosteriorBatch:
-    """The answers of a block, by sums where that is feasible."""
-    solver = Completed(COMPLETIONS) if is_completed(network) else MeanField() if network.is_binary else None
-    try:
-        found = infer_many(network, states, solver=solver or Sums(frozenset(network.names)), progress=False)
-    except TooManyHiddenError:
-        found = infer_many(network, states, solver=Completed(COMPLETIONS), progress=False)
-    return warn_of_impossible(found)
+def answers(network: Network, states: States, wanted: Iterable[str] = ()) -> PosteriorBatch:
+    """The answers of a block: those of some variables by sums where that is feasible, and the status says where."""
+    solver: Solver = MeanField() if network.is_binary and not is_completed(network) else Completed(COMPLETIONS)
+    wanted = frozenset(network.names if not network.is_binary else wanted)
+    if wanted and not is_completed(network):
+        solver = Best(solver, wanted)
+    return warn_of_impossible(infer_many(network, states, solver=solver, progress=False))
 
 
 def is_completed(network: Network) -> bool:

@@ -57,7 +57,10 @@ def run(chosen: argparse.Namespace) -> int:
 
 def _associated(network: Network, columns: Sequence[str]) -> Reading:
     """The pairs of columns that tell most about each other."""
-    rows = [[pair.one, pair.other, f"{pair.nats:.3f}"] for pair in associations(network, among=columns)]
+    rows = [
+        [pair.one, pair.other, f"{pair.nats:.3f} ({printing.factor(pair.nats)})"]
+        for pair in associations(network, among=columns)
+    ]
     table = [["column", "and", "nats"], *rows[:_ASSOCIATED], *printing.more(len(rows) - _ASSOCIATED)]
     return Reading("What columns tell about each other (mutual information of those that edges join)", table)
 

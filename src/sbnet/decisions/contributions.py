@@ -90,7 +90,8 @@ class Contributions(Readable):
         return framed({}, self.nats, self.findings, units=self.about)
 
     def _reading(self) -> Reading:
-        head = f"What {len(self.findings):,} finding{'s' * (len(self.findings) != 1)} add in nats of log-odds"
+        n = len(self.findings)
+        head = f"What {n:,} finding{'s' * (n != 1)} add in nats of log-odds, and times the odds"
         shown = self.about[: printing.SHOWN]
         rows = [
             (name, f"{printing.probability(self.prior[k])} → {printing.probability(self.means[k])}", terms(self[name]))
@@ -101,8 +102,9 @@ class Contributions(Readable):
 
 
 def terms(nats: Mapping[str, float]) -> Terms:
-    """The largest contributions to one unit in a line."""
-    return Terms(tuple((name, f"{value:+.2f}") for name, value in nats.items() if abs(value) >= 0.005))
+    """The largest contributions to one unit in a line: nats, and by what they multiply its odds."""
+    told = ((name, f"{value:+.2f} ({printing.factor(value)})") for name, value in nats.items() if abs(value) >= 0.005)
+    return Terms(tuple(told))
 
 
 def contributions(
@@ -149,10 +151,10 @@ def contributions(
     >>> effects = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
     >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
     >>> sb.contributions(net, {"fever": 1, "sneezing": 0})
-    What 2 findings add in nats of log-odds
+    What 2 findings add in nats of log-odds, and times the odds
       unit  prior → posterior  findings
-      flu   0.0500 → 0.7683    fever +4.14, sneezing +0.73
-      cold  0.1000 → 0.0903    sneezing -1.61, fever +1.50
+      flu   0.0500 → 0.7683    fever +4.14 (×63), sneezing +0.73 (×2.1)
+      cold  0.1000 → 0.0903    sneezing -1.61 (÷5), fever +1.50 (×4.5)
     """
     present = Present.of(network, evidence)
     found = present.findings

@@ -129,10 +129,10 @@ class Questions(Batch[NextQuestion]):
         pandas.DataFrame
         """
         columns = {"rank": self.rank, "information": self.information, "probability": self.probability}
-        return framed(columns | ({"cost": self.cost} if self._priced else {}), units=self.names)
+        return framed(columns | ({"cost": self.cost} if self.priced else {}), units=self.names)
 
     @property
-    def _priced(self) -> bool:
+    def priced(self) -> bool:
         """Do some cost more than others?"""
         return bool((self.cost != 1.0).any())
 
@@ -142,22 +142,21 @@ class Questions(Batch[NextQuestion]):
         if not self.names:
             return Reading("What to ask next: there is nothing left to ask for")
         rows = self.rows(printing.SHOWN)
-        how = "sums over all states" if self.exact else "estimates of the solver"
-        remarks = [f"information: {how}"]
+        remarks = []
         if self.considered > len(self):
             remarks.append(f"the best {len(self):,} of {self.considered:,} units were worked out")
-        titles: tuple[str, ...] = ("", "unit", "information", "P(yes)")
-        if self._priced:
-            titles, rows = (*titles, "cost"), [(*row, f"{cost:g}") for row, cost in zip(rows, self.cost, strict=False)]
+        titles: tuple[str, ...] = ("", "unit", "information", "kind", "P(yes)")
+        titles = (*titles, *["cost"] * self.priced)
         return Reading(head, (titles, *rows, *printing.more(len(self) - len(rows))), remarks, cuts=(1,))
 
     def rows(self, most: int) -> list[tuple[str, ...]]:
-        """The first of them in words: rank, name, information, and the probability of a yes, or of what it is not."""
+        """The first of them in words: rank, name, information and its kind, probability of a yes, and cost."""
         words = [f" not {in_line(first)}" if first else "" for first in self.first]
-        p = printing.probability
+        p, kind = printing.probability, "exact" if self.exact else "estimate"
+        told = [f"{nats:.4f} nats ({printing.factor(nats)})" for nats in self.information[:most].tolist()]
         return [
-            (f"{q.rank}", q.name, f"{q.information:.4f} nats", p(q.probability) + word)
-            for q, word in zip(self[:most], words, strict=False)
+            (f"{q.rank}", q.name, nats, kind, p(q.probability) + word, *[f"{cost:g}"] * self.priced)
+            for q, nats, word, cost in zip(self[:most], told, words, self.cost, strict=False)
         ]
 
 
@@ -181,9 +180,10 @@ def next_question(
     with :math:`p_s = P(f = s \mid V)`, :math:`m_{js} = P(S_j = 1 \mid V, f = s)`, or the probabilities of all states of
     a variable that has more, and the entropy H: by how much the summed entropies of A are expected to fall when f is
     known. It is never negative, and zero for a unit
-    whose answer changes nothing. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
-    proportion to :math:`e^{L_s}`, L being the bounds. That is exact where the evidence couples 12 hidden units at most,
-    or there are as few positive findings of independent causes, and sums over all states stand in the place of a
+    whose answer changes nothing; e to its power is by how much the probability of what is true will rise, in the
+    geometric mean. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
+    proportion to :math:`e^{L_s}`, L being the bounds. That is exact where sums over all states are feasible, with
+    tables of 2**18 numbers or as many as 18 positive findings of independent causes, and they stand in the place of a
     solver; else it is as good as the solver.
 
     Parameters
@@ -220,10 +220,9 @@ def next_question(
     >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
     >>> sb.next_question(net, {"fever": 1})
     What to ask next about flu, cold: of 1.302 nats an answer is expected to tell
-         unit      information  P(yes)
-      1  sneezing  0.5182 nats  0.2727
-      2  aches     0.2325 nats  0.3142
-      (information: sums over all states)
+         unit      information          kind   P(yes)
+      1  sneezing  0.5182 nats (×1.68)  exact  0.2727
+      2  aches     0.2325 nats (×1.26)  exact  0.3142
     """
     checks.whole("tries", tries, 1)
     present = Present.of(network, evidence)

@@ -107,12 +107,15 @@ class SingleCause(Readable):
         top = printing.scale(self.prior[shown], self.probability[shown])
         names = [cause if isinstance(cause, str) else cause[0] for cause in (self.causes[k] for k in shown)]
         about = [self.network.notes[name].about for name in names]
-        rows: list[list[Any]] = [["cause", "prior → posterior", f"0 to {top:g}", "log-odds", *["about"] * any(about)]]
+        rows: list[list[Any]] = [
+            ["cause", "prior → posterior", f"0 to {top:g}", "log-odds (odds)", *["about"] * any(about)]
+        ]
         for k, words in zip(shown, about, strict=True):
             prior, posterior = float(self.prior[k]), float(self.probability[k])
-            numbers = f"{p(prior)} → {p(posterior)}", printing.Move(prior, posterior, top), f"{self.log_odds[k]:+.2f}"
+            odds = f"{self.log_odds[k]:+.2f} ({printing.odds(self.log_odds[k])})"
+            numbers = f"{p(prior)} → {p(posterior)}", printing.Move(prior, posterior, top), odds
             rows.append([cause_name(self.causes[k]), *numbers, *[words] * any(about)])
-        head = f"If exactly one of {len(self):,} causes is present, given {self.n_observed:,} observed:"
+        head = f"If exactly one of {len(self):,} causes is present, given {self.n_observed:,} observed; exact:"
         return Reading(head, [*rows, *printing.more(len(self) - len(shown))], cuts=(0, 4) if any(about) else (0,))
 
 
@@ -164,10 +167,10 @@ def single_cause(
     >>> effects = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2, ("cold", "sneezing"): 0.8, ("flu", "aches"): 0.5}
     >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
     >>> sb.single_cause(net, {"fever": 1, "sneezing": 0})
-    If exactly one of 2 causes is present, given 2 observed:
-      cause  prior → posterior  0 to 1              log-odds
-      flu    0.3214 → 0.9112    ██████++++++++++++  +2.33
-      cold   0.6786 → 0.0888    ██------------      -2.33
+    If exactly one of 2 causes is present, given 2 observed; exact:
+      cause  prior → posterior  0 to 1              log-odds (odds)
+      flu    0.3214 → 0.9112    ██████++++++++++++  +2.33 (10 to 1)
+      cold   0.6786 → 0.0888    ██------------      -2.33 (1 to 10)
     """
     part = ask_one(network, evidence, None).parts[0]
     causes = _causes(network, about)

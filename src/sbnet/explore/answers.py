@@ -20,6 +20,7 @@ from sbnet.decisions import contributions, next_question, single_cause
 from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.exact.answers import exact_posterior
 from sbnet.inference import MeanField, Posterior, infer
+from sbnet.inference.solvers.enumeration import LIMIT
 from sbnet.model import roles
 from sbnet.model.network import Network
 from sbnet.model.strengths import edge_strengths
@@ -27,8 +28,6 @@ from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import as_evidence
 from sbnet.questions.reduction import live_variables
 
-LIMIT = 18
-"""The logarithm to base 2 of the largest table: a click takes at most some tenths of a second."""
 MOST_INTERVALS = 8
 """Variables of one request: each takes two certificates, and a click must not wait for those of the click before."""
 MOST_REASONS = 20

@@ -121,7 +121,11 @@ class Comparison(Readable):
             bound = "one of the two has no bound" if math.isnan(before) != math.isnan(after) else "no bounds"
         else:
             moved = "rises" if self.bound_change > 0.0 else "falls"
-            verb = f"{moved} by {abs(self.bound_change):.4g} nats" if self.bound_change else "stays"
+            verb = (
+                f"{moved} by {abs(self.bound_change):.4g} nats ({printing.factor(self.bound_change)})"
+                if self.bound_change
+                else "stays"
+            )
             bound = f"the bound {verb}, {before:.6g} → {after:.6g}"
         changes = [_spoken(name, *states) for name, states in self.evidence_changes.items()]
         left = len(changes) - printing.SHOWN

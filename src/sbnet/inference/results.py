@@ -181,7 +181,7 @@ class Posterior(Readable):
         >>> import sbnet as sb
         >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
         >>> sb.infer(net, {"wet": 1}).compare(sb.infer(net, {"wet": 1, "sprinkler": 1}))
-        Comparison: the bound falls by 0.5273 nats, -0.318167 → -0.845421
+        Comparison: the bound falls by 0.5273 nats (÷1.69), -0.318167 → -0.845421
           evidence: now sprinkler = 1
           hidden in both  before → after   0 to 0.5
           rain            0.3394 → 0.3040  ████████████--
@@ -228,7 +228,8 @@ class Posterior(Readable):
             given = printing.given(self.question.states[0]) + self.question.text()
         if self.impossible:
             return Reading(f"No posterior {given}: {self.impossible}")
-        bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P ≥ {self.bound:.6g} nats"
+        sign = "=" if self.status is Status.EXACT else "≥"
+        bound = _no_bound(self.solution) if np.isnan(self.bound) else f"ln P {sign} {self.bound:.6g} nats"
         head = f"Posterior {given}: {bound}"
         remarks = (*remark(self._terms, self.solution.parameters), self.status.value)
         table = posterior_table(self.network, self.evidence, self.means, lambda: self.prior, self.error)

@@ -37,6 +37,7 @@ class Status(Enum):
     NOT_MIXED = "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples"
     IMPOSSIBLE = "the evidence is impossible: its probability is 0, and there is no posterior"
     NO_STATE = "no state of positive probability was found to start from: the bound is minus infinity"
+    EXACT = "sums over all states: ln P and the means are exact"
 
     @property
     def code(self) -> np.int8:
@@ -46,7 +47,7 @@ class Status(Enum):
     @property
     def done(self) -> bool:
         """Did the solver finish its work?"""
-        return self in (Status.CONVERGED, Status.MIXED, Status.IMPOSSIBLE)
+        return self in (Status.CONVERGED, Status.MIXED, Status.IMPOSSIBLE, Status.EXACT)
 
 
 _CODES = {status: np.int8(code) for code, status in enumerate(Status)}

@@ -91,7 +91,9 @@ class Terms:
             if free >= sum(min(len(name), _SHORTEST) for name in names) or n == 1:
                 longest = _share([len(name) for name in names], free, _SHORTEST)
                 text = self._text([cut(name, longest) for name in names])
-                return text if len(text) <= room else re.sub("… .* more$", "…", text)
+                for extra in (r"(?<=…) .* more$", r" \([^()]*\)(?=(, …)?$)", ", …$"):  # what is missed least goes first
+                    text = text if len(text) <= room else re.sub(extra, "", text)
+                return text
         return "nothing"
 
     def _text(self, names: Sequence[str]) -> str:
@@ -254,6 +256,37 @@ def states_told(states: Sequence[str], p: FloatArray) -> str:
 def probability(p: float) -> str:
     """A probability to four places; to two digits if it is rare."""
     return f"{p:.4f}" if p >= 1e-3 or p == 0.0 else f"{p:.1e}"
+
+
+def factor(nats: float) -> str:
+    """By what nats multiply odds: ×2.2, ÷3; the fewer digits the larger it is."""
+    return ("÷" if nats < 0.0 else "×") + _size(nats)
+
+
+def odds(log_odds: float) -> str:
+    """Log-odds as people say them: 9 to 1."""
+    return f"1 to {_size(log_odds)}" if log_odds < 0.0 else f"{_size(log_odds)} to 1"
+
+
+def _size(nats: float) -> str:
+    """e to the power of what it is without its sign, the fewer digits the larger it is."""
+    size = math.exp(min(abs(nats), 700.0))
+    text = (
+        f"{size:.2f}"
+        if size < 1.995
+        else f"{size:.1f}"
+        if size < 9.95
+        else f"{size:,.0f}"
+        if size < 1e4
+        else f"{size:.0e}"
+    )
+    return re.sub(r"\.0+$", "", text).replace("e+0", "e").replace("e+", "e")
+
+
+def in_nats(log_p: float, exact: bool) -> str:
+    """ln P, and what is known of it; the rounding of a sum is no digit."""
+    value = 0.0 if exact and abs(log_p) < 1e-12 else log_p
+    return f"ln P {'=' if exact else '≥'} {value:.6g} nats, {'exact' if exact else 'a bound'}"
 
 
 def plus_minus(errors: FloatArray | None, i: int) -> str:

@@ -8,12 +8,14 @@ from typing import ClassVar, TypeVar
 
 import numpy as np
 
-from sbnet._types import FloatArray, States
+from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
 from sbnet.exact.enumeration import Effort, enumerate_states
 from sbnet.exact.of_states import means_of_states
 from sbnet.exact.predictions import barren_means
+from sbnet.exact.sparse import patterns
 from sbnet.inference import Solution, Solver, Status
+from sbnet.inference.solution import Gather
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
 from sbnet.questions.prediction import predict_rows
@@ -21,8 +23,9 @@ from sbnet.questions.reduction import absorb
 
 T = TypeVar("T")
 
-_LIMIT = 12
-"""Coupled hidden units, or positive findings of independent causes, up to which a sum is small: thousands of terms."""
+LIMIT = 18
+"""The logarithm to base 2 of the largest table of a small sum, some tenths of a second; or as many positive findings of
+independent causes."""
 _MOST_EDGES = 1 << 14
 """Rows of larger networks are summed with a kernel."""
 _MOST = 2000
@@ -48,10 +51,10 @@ class Sums:
         """Sum; a wanted unit that dropped out of the sum is brought back."""
         few = network.n_edges <= _MOST_EDGES  # whatever the number of rows, which depends on the clock
         if not network.is_binary:
-            bound, means = means_of_states(network, states, Effort(_LIMIT, 1, progress=False, one_by_one=few))
-            done = np.full(len(states), Status.CONVERGED.code)
+            bound, means = means_of_states(network, states, Effort(LIMIT, 1, progress=False, one_by_one=few))
+            done = np.full(len(states), Status.EXACT.code)
             return Solution(bound, means, done, np.zeros(len(states), np.int64))
-        effort = Effort(_LIMIT, 1, progress=False, one_by_one=few)
+        effort = Effort(LIMIT, 1, progress=False, one_by_one=few)
         bound, means = enumerate_states(network, states, effort)
         size = np.diff(network.graph.indptr)
         named = (i for i, name in enumerate(network.names) if name in self.wanted)
@@ -62,11 +65,38 @@ class Sums:
         predict_rows(network.model, states, absorb(network, states), means)
         means[rows, wanted[which]] = barren_means(network, Taken(states, rows), bound[rows], wanted[which], effort)
         n = len(states)
-        return Solution(bound, means, np.full(n, Status.CONVERGED.code), np.zeros(n, np.int64))
+        return Solution(bound, means, np.full(n, Status.EXACT.code), np.zeros(n, np.int64))
 
     def sums(self, network: Network, names: Iterable[str]) -> bool:
         """Are the means of all these variables exact, whatever is observed?"""
         return all(name in self.wanted or not network.parents(name) for name in names)
+
+
+@dataclass(frozen=True)
+class Best:
+    """Sums over all states in the rows where they are small, another solver in the others; the status tells them apart.
+
+    Rows are taken together where the same variables are observed, and no row depends on the others.
+    """
+
+    other: Solver
+    wanted: frozenset[str] = frozenset()
+    knows_states: ClassVar[bool] = True
+
+    def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
+        """Sum; a row for which that is too large is left to the other solver."""
+        gather, left, sums = Gather(len(states), len(network.bias)), list[IndexArray](), Sums(self.wanted)
+        most = max(1, _MOST // network.n_units)
+        for alike in patterns(network, states):
+            for rows in np.split(alike, range(most, len(alike), most)):
+                try:
+                    gather.put(rows, sums.solve(network, states[rows], start=None, trace=False))
+                except TooManyHiddenError:
+                    left.append(rows)
+        if left:
+            rows = np.concatenate(left)
+            gather.put(rows, self.other.solve(network, states[rows], start=None, trace=False))
+        return gather.solution()
 
 
 def best(ask: Callable[[Solver | None], T], wanted: Iterable[str] = ()) -> tuple[T, bool]:
