@@ -42,7 +42,9 @@ class MeanField:
         A noisy-OR unit that is on has ``"exact"`` and ``"xi"`` alike from a sum of exponentials. Otherwise it has the
         cheap linear bound of Jaakkola & Jordan (1999), in which every parent has a share. The shares are raised step
         by step as long as that helps, which may end short of the best ones: the bound holds all the same, but
-        `breakdown()`, which seeks the shares anew, may tell of a slightly different one.
+        `breakdown()`, which seeks the shares anew, may tell of a slightly different one. In a network with tables all
+        means are sums over the joint states of parents, unless these are more than 2**18: then ``"xi"`` stands for any
+        term of a sigmoid variable.
     tol : float
         Stop when a sweep raises the bound by less than this, in nats.
     max_sweeps : int

@@ -1,4 +1,6 @@
-"""Mean field theory where variables have tables: all means are sums over the joint states of a family, in NumPy.
+"""Mean field theory where variables have tables: means are sums over the joint states of a family, in NumPy.
+
+A family with too many of them, which is no table then, has the terms of its gate: see :mod:`.wide`.
 
 Under Q = prod_v Q_v the bound is the sum over families of <ln P(v | parents)>, and of the entropies. It is linear in
 each Q_v but for its entropy, so Q_v(s) proportional to exp(field_s) maximises it, one variable after the other. An
@@ -15,29 +17,29 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
-from sbnet.errors import NetworkError, TooRareError
+from sbnet.errors import TooRareError
 from sbnet.exact.factors import Family, families_of, log_table
 from sbnet.inference.solution import Solution, Status, Xi
 from sbnet.inference.solvers.families import Row, begin, shares
+from sbnet.inference.solvers.wide import Q, Wide
 from sbnet.kernels.codes import TABLE
 from sbnet.model import gates
 from sbnet.model.network import Network
-from sbnet.questions.reduction import live_variables
+from sbnet.questions.by_state import probabilities
+from sbnet.questions.prediction import predict_rows
+from sbnet.questions.reduction import absorb, live_variables
 from sbnet.questions.support import depth
 
-_LARGEST = 1 << 18  # entries of the table of a family
+_LARGEST = 1 << 18  # joint states of the hidden parents of a variable without a table that are summed over
 _ROUNDING = 1e-13
-
-Q = dict[int, FloatArray]
-"""The distribution of each hidden variable."""
 
 
 class _Factor(NamedTuple):
     """ln P of a variable given its parents, what is observed put in: an axis for each hidden variable."""
 
-    family: Family
     axes: tuple[int, ...]
     log_p: FloatArray
+    size: float
 
     def mean(self, q: Q, kept: int | None = None) -> FloatArray:
         """Over all axes but one, the last axis first."""
@@ -83,27 +85,33 @@ def ascend(network: Network, row: States, points: Sequence[FloatArray | None], s
     if zeros:
         starts += _possible(network, row, hidden)
     steps, q, converged = max((_ascend(factors, q, stop) for q in starts), key=lambda one: one[0][-1])
-    size = sum(float(np.abs(f.log_p[f.log_p > -zero]).max(initial=1.0)) for f in factors)
+    size = math.fsum(factor.size for factor in factors)
     bounds = np.maximum.accumulate(np.array(steps) - _ROUNDING * (size + np.abs(steps)))
     if zeros and bounds[-1] < 1000.0 - zero:  # no state that can be is as improbable
         return Ascended(np.full(len(bounds), -np.inf), q, Status.NO_STATE)
     return Ascended(bounds, q, Status.CONVERGED if converged else Status.MAX_SWEEPS)
 
 
-def _factors(network: Network, row: States, zero: float) -> tuple[list[_Factor], bool]:
+def _factors(network: Network, row: States, zero: float) -> tuple[list[_Factor | Wide], bool]:
     """The families that the evidence is about; has one of them a probability of zero?"""
-    found, zeros = [], False
+    found, zeros = list[_Factor | Wide](), False
     for family in _families(network, np.flatnonzero(live_variables(network.model, row)).tolist()):
         axes = tuple(v for v in (*family.parents, family.variable) if row[v] == HIDDEN)
-        if math.prod(int(network.n_states[v]) for v in axes) > _LARGEST:
-            raise NetworkError(
-                f"variable {network.names[family.variable]!r} has {len(axes)} hidden parents, too many for a sum over "
-                "their states, and stands in a network with tables; ask exact_posterior()"
-            )
+        if _is_wide(network, family, row):
+            found.append(wide := Wide(family, row, zero))
+            zeros = zeros or wide.zeros
+            continue
         log_p = log_table(family, row[None, :])[0]
-        zeros = zeros or not np.isfinite(log_p).all()
-        found.append(_Factor(family, axes, np.maximum(log_p, -zero)))
+        finite = np.isfinite(log_p)
+        zeros = zeros or not finite.all()
+        found.append(_Factor(axes, np.maximum(log_p, -zero), float(np.abs(log_p[finite]).max(initial=1.0))))
     return found, zeros
+
+
+def _is_wide(network: Network, family: Family, row: States) -> bool:
+    """Are the joint states of its hidden parents too many for a sum? Those of a table are as many as its entries."""
+    joint = math.prod(int(network.n_states[u]) for u in family.parents if row[u] == HIDDEN)
+    return family.gate != TABLE and joint > _LARGEST
 
 
 def _families(network: Network, variables: Sequence[int] | range) -> list[Family]:
@@ -131,19 +139,24 @@ def _possible(network: Network, row: States, hidden: list[int]) -> list[Q]:
     return [{v: np.eye(network.n_states[v])[state[v]] for v in hidden}]
 
 
-def _ascend(factors: list[_Factor], q: Q, stop: Stop) -> tuple[list[float], Q, bool]:
+def _ascend(factors: list[_Factor | Wide], q: Q, stop: Stop) -> tuple[list[float], Q, bool]:
     """Sweep until the bound rises too little: the bounds on the way, Q, and whether that came about."""
     of = {v: [factor for factor in factors if v in factor.axes] for v in q}
+    wide = [factor for factor in factors if isinstance(factor, Wide)]
+    for factor in wide:
+        factor.refine(q)
     steps, converged = [_bound(factors, q)], not q
     while len(steps) <= stop.max_sweeps and not converged:
         for v, near in of.items():
             q[v] = shares(np.sum([factor.mean(q, v) for factor in near], axis=0)[None, :])[0]
+        for factor in wide:
+            factor.refine(q)
         steps.append(_bound(factors, q))
         converged = steps[-1] - steps[-2] < stop.tol
     return steps, q, converged
 
 
-def _bound(factors: list[_Factor], q: Q) -> float:
+def _bound(factors: list[_Factor | Wide], q: Q) -> float:
     energy = math.fsum(float(factor.mean(q)) for factor in factors)
     return energy + math.fsum(map(_entropy, q.values()))
 
@@ -162,12 +175,24 @@ def fill_means(network: Network, row: States, q: Q, means: FloatArray) -> None:
             means[network.columns_of(v)] = np.arange(1, network.n_states[v]) == row[v]
             continue
         if v not in q:
-            p = np.exp(log_table(family, row[None, :])[0])
             hidden = [u for u in family.parents if row[u] == HIDDEN]
+            if _is_wide(network, family, row):
+                q[v] = _predicted(network, row, means, v)
+                means[network.columns_of(v)] = q[v][1:]
+                continue
+            p = np.exp(log_table(family, row[None, :])[0])
             for axis, u in reversed(list(enumerate(hidden))):
                 p = np.moveaxis(p, axis, -1) @ q[u]
             q[v] = p / p.sum()
         means[network.columns_of(v)] = q[v][1:]
+
+
+def _predicted(network: Network, row: States, means: FloatArray, v: int) -> FloatArray:
+    """The distribution of a variable if its parents, whose means are known, were independent."""
+    known = np.nan_to_num(means)[None, :]
+    known[0, network.columns_of(v)] = np.nan
+    predict_rows(network.model, row[None, :], absorb(network, row[None, :]), known)
+    return probabilities(known[0, network.columns_of(v)])
 
 
 # --- learning ---------------------------------------------------------------------------------------------------------
@@ -182,6 +207,9 @@ def add_statistics(network: Network, row: States, q: Q, weight: float, total: Fl
         begin_of[network.index(name)], place = place, place + table.size
     for family in _families(network, np.flatnonzero(live_variables(network.model, row)).tolist()):
         members = (*family.parents, family.variable)
+        if _is_wide(network, family, row):
+            _add_wide(network, family, row, q, weight, total)
+            continue
         joint = np.full((), weight)
         for v in members:
             share = q[v] if row[v] == HIDDEN else np.eye(network.n_states[v])[row[v]]
@@ -198,6 +226,19 @@ def add_statistics(network: Network, row: States, q: Q, weight: float, total: Fl
             others = tuple(a + 1 for a in range(by_input.ndim - 1) if a != axis)
             block = slice(int(network.model.block[e]), int(network.model.block[e + 1]))
             total[:n_weights][block] += by_input.sum(axis=others)[:, 1:].ravel()
+
+
+def _add_wide(network: Network, family: Family, row: States, q: Q, weight: float, total: FloatArray) -> None:
+    model, i, terms = network.model, family.variable, Wide(family, row, depth(network))
+    terms.refine(q)
+    by_bias, by_weight = terms.gradient(q)
+    total[len(network.weight) :][network.columns_of(i)] += weight * by_bias
+    for u, e in zip(family.parents, range(int(model.indptr[i]), int(model.indptr[i + 1])), strict=True):
+        block = slice(int(model.block[e]), int(model.block[e + 1]))
+        if row[u] == HIDDEN:
+            total[block] += weight * by_weight[u][:, 1:].ravel()
+        elif row[u] > 0:
+            total[block].reshape(len(by_bias), -1)[:, row[u] - 1] += weight * by_bias
 
 
 def _by_input(family: Family, joint: FloatArray) -> FloatArray:
