@@ -81,6 +81,9 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 8,
 }
+if address := os.environ.get("SBNET_REPOSITORY"):  # where the source stands, once it does: a link at the top
+    link = {"name": "Repository", "url": address, "icon": "fa-solid fa-code-branch"}
+    html_theme_options["icon_links"] = [link]
 html_sidebars = {"index": []}
 
 

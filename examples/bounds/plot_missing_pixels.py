@@ -67,7 +67,7 @@ for line, (label, images, names) in zip(axes, rows, strict=True):
 plt.show()
 
 # %%
-# Missing pixels are orange; below a completed image stands the name it was given.
+# Coloured pixels are missing; below a completed image stands the name it was given.
 #
 # Against imputers
 # ----------------

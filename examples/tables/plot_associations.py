@@ -32,14 +32,13 @@ print(f"{pairs} pairs of columns: {correlated} correlations beyond 0.2, {strong}
 # by radii, concavity by compactness, and of all measurements it is the worst radius that tells benign tumours from
 # others first. The percentages say how often an edge was found again in twenty tables of rows drawn from this one.
 
-fig, (left, right) = plt.subplots(1, 2, figsize=(12, 6), layout="constrained", width_ratios=(1, 1.1))
-image = left.imshow(table.corr(), cmap=sbnet.plots.WEIGHTS, vmin=-1, vmax=1)
-left.set_xticks([])
-left.set_yticks(range(table.shape[1]), table.columns, size=7)
-left.set_title("correlations", size=10, loc="left")
-left.set_aspect("auto")
-fig.colorbar(image, ax=left, shrink=0.6)
-sbnet.plots.associations(density, bootstrap=20, X=table, ax=right)
+fig, (above, below) = plt.subplots(2, 1, figsize=(7, 11), layout="constrained")
+image = above.imshow(table.corr(), cmap=sbnet.plots.WEIGHTS, vmin=-1, vmax=1, aspect="auto")
+above.set_xticks([])
+above.set_yticks(range(table.shape[1]), table.columns, size=8)
+above.set_title("correlations", size=10, loc="left")
+fig.colorbar(image, ax=above, shrink=0.6)
+sbnet.plots.associations(density, bootstrap=20, X=table, ax=below)
 plt.show()
 
 # %%

@@ -200,12 +200,12 @@ def draw(figure: Figure, wrong: Wrong) -> None:
     panels = figure.subplots(len(SHARES), 1)
     rows = [name.replace(", ", ",\n").replace(" + ", "\n+ ") for name in names]
     place = np.arange(len(names))
-    colours = [FIRST, FIRST, *[SECOND] * (len(names) - 2)]
     for s, (ax, share) in enumerate(zip(panels, SHARES, strict=True)):
         values = [errors[name][s] for name in names]
         spread = [behind[name][s, 1] for name in names]
         ax.errorbar(values, place, xerr=spread, fmt="none", ecolor="#888888", elinewidth=1.2)
-        ax.scatter(values, place, color=colours, s=26, zorder=3)
+        ax.scatter(values[:2], place[:2], color=FIRST, s=26, zorder=3)
+        ax.scatter(values[2:], place[2:], color=SECOND, marker="s", s=26, zorder=3)
         for x, y, half in zip(values, place, spread, strict=True):
             ax.annotate(f"{x:.1f}", (x + half, y), (5, 0), textcoords="offset points", va="center", fontsize=8)
         ax.set(yticks=place, yticklabels=rows, ylim=(len(names) - 0.5, -0.5))
