@@ -77,7 +77,7 @@ html_static_path = ["_static"]
 html_css_files = ["sbnet.css"]
 html_show_sourcelink = False
 html_theme_options = {
-    "navbar_end": ["theme-switcher"],
+    "navbar_end": ["theme-switcher", "navbar-icon-links"],
     "secondary_sidebar_items": ["page-toc"],
     "header_links_before_dropdown": 8,
 }

@@ -33,7 +33,7 @@ from sbnet.tables.schema import Schema
 from strategies import tables
 
 nan = np.nan
-PAGE = (Path(__file__).parents[1] / "docs" / "guide" / "tables.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[1] / "docs" / "reference" / "cells.md").read_text(encoding="utf-8")
 NET = sb.from_edges({("winter", "rain"): 1.0, ("rain", "wet"): 2.0}, bias={"winter": -1.0, "wet": -2.0})
 FILL = {"hidden": 1, "density": SBNDensity(epochs=60, settings=Training(learning_rate=0.1)), "random_state": 0}
 QUICK = {"hidden": 1, "column_mixtures": 0, "epochs": 2, "random_state": 0}
@@ -43,7 +43,7 @@ QUICK = {"hidden": 1, "column_mixtures": 0, "epochs": 2, "random_state": 0}
 
 def rows_of_the_page():
     """(values, arguments, how each function reads them) of each row of the table of all codings."""
-    table = PAGE.split("## All codings")[1]
+    table = PAGE.split("# Cells of tables")[1]
     header, _, *rows = [line.strip("|").split("|") for line in table.splitlines() if line.startswith("|")]
     heads = [cell.strip(" `") for cell in header[1:]]
     for first, *cells in rows:
@@ -497,7 +497,7 @@ def test_files_as_programs_write_them(kind, tmp_path, capsys):
         assert main(["infer", str(tmp_path / "net.sbn"), "--table", str(tmp_path / "x.csv")]) == 0
         outputs.append(re.split(r"[,;\t\n]", capsys.readouterr().out))  # answers keep what divides the cells
     assert outputs[0] == outputs[1]
-    assert len(outputs[0]) == 4 * 5 + 1
+    assert len(outputs[0]) == 4 * 6 + 1
 
 
 def test_names_with_a_semicolon_are_names(tmp_path, capsys):

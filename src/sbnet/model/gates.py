@@ -44,7 +44,7 @@ def rarity(x: FloatArray) -> FloatArray:
 
 
 def log_p(gate: States, state: Any, x: FloatArray) -> FloatArray:
-    """ln P(S | x), without loss of digits where the chance is near 1."""
+    """ln P(S | x), without loss of digits where P is near 1."""
     sigmoid = -softplus(np.where(state == 1, -x, x))
     return _by_gate(gate, sigmoid, lambda: np.where(state == 1, -rarity(x), -np.maximum(x, 0.0)))
 
