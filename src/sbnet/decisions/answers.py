@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from functools import partial
+from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,9 @@ from sbnet.questions.by_state import columns_at
 from sbnet.questions.evidence import OnePattern, as_evidence
 from sbnet.questions.question import Question, ask_one
 from sbnet.questions.reduction import live_variables
+
+_COMPILED = 1 << 17
+"""Edges of all rows from which on sums are worth a compiler, whose import takes a second."""
 
 
 class Present(NamedTuple):
@@ -111,6 +115,8 @@ def _answers(present: Present, others: list[dict[str, Any]], targets: IndexArray
     seen = np.full(network.n_units, HIDDEN)
     seen[[network.index(name) for name in {*names, *present.findings, *(name for row in others for name in row)}]] = 1
     small = network.subnetwork(np.flatnonzero(live_variables(network.model, seen) | (seen == 1)).tolist())
+    if len(rows) * small.n_edges > _COMPILED:
+        import_module("numba")  # sums take kernels from then on, to the same digits
     batch = infer_many(small, rows, solver=solver, progress=False)
     bound, means = batch.bound, batch.means[:, columns_at(small, [small.index(name) for name in names])]
     if known is None:

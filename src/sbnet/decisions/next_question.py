@@ -14,7 +14,8 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.decisions.answers import Present, answers, units_about
 from sbnet.errors import in_line, short
 from sbnet.exact.probability import entropy_of
-from sbnet.inference import MeanField, Posterior, Solver, infer_many
+from sbnet.inference import Posterior, Solver, infer
+from sbnet.inference.solvers.enumeration import best
 from sbnet.inference.solvers.families import Row, draw, shares
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model import roles
@@ -234,7 +235,8 @@ def next_question(
     candidates = np.array(unknown, np.int64)
     price, considered = _prices(network, cost), len(candidates)
     if considered > tries:
-        present, candidates = _promising(present, candidates, targets, tries, price)
+        present = _answered(present, solver)
+        candidates = _promising(present, candidates, targets, tries, price)
     told = _told(present, candidates, targets, solver)
     order = np.lexsort((candidates, -told.information / price[candidates]))
     return Questions(
@@ -292,37 +294,41 @@ def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver:
 
 def summed_entropy(network: Network, variables: list[int], means: FloatArray) -> FloatArray:
     """Of some variables, whose columns of means these are, in each row."""
-    total, end = np.zeros(len(means)), 0
-    for i in variables:
-        begin, end = end, end + int(network.n_states[i]) - 1
-        if end == begin + 1:
-            total += entropy_of(means[:, begin])
-            continue
-        p = np.clip(probabilities(means[:, begin:end]), 0.0, 1.0)
+    size = network.n_states[variables] - 1
+    begin = np.cumsum(size) - size
+    total: FloatArray = entropy_of(means[:, begin[size == 1]]).sum(axis=1)
+    for k in np.flatnonzero(size > 1):
+        p = np.clip(probabilities(means[:, begin[k] : begin[k] + size[k]]), 0.0, 1.0)
         total -= (p * np.log(np.maximum(p, 1e-300))).sum(axis=1)
     return total
 
 
+def _answered(present: Present, solver: Solver | None) -> Present:
+    """With an answer to the present evidence that is kept for what follows: by sums where those are small."""
+    network = present.question.network
+    if present.known:
+        return present
+
+    def ask(other: Solver | None) -> Posterior:
+        return infer(network, present.findings, solver=solver or (other if network.is_binary else None))
+
+    return present._replace(known=(best(ask)[0],))
+
+
 def _promising(
     present: Present, candidates: IndexArray, targets: IndexArray, tries: int, price: FloatArray
-) -> tuple[Present, IndexArray]:
-    """The candidates with most mutual information with their neighbours, above all with those that are asked about.
-
-    The choice takes means of mean field theory, which are kept for what follows.
-    """
+) -> IndexArray:
+    """The candidates with most mutual information with their neighbours, above all with those that are asked about."""
     network = present.question.network
-    known = present.answered(MeanField(), ())
-    if known is None:
-        known = infer_many(network, [present.findings], solver=MeanField(), progress=False)[0]
-        present = present._replace(known=(*present.known, known))
+    means = present.known[0].means
     of, graph = of_edges if network.is_binary else _of_edges_by_samples, network.graph
-    information = of(network, known.means)
+    information = of(network, means)
     weight = np.full(network.n_units, _FAR)
     weight[targets] = 1.0
     n, parent, child = network.n_units, graph.parent, graph.child_of_edge
     score = np.bincount(child, information * weight[parent], n) + np.bincount(parent, information * weight[child], n)
-    best = np.argsort(-score[candidates] / price[candidates], kind="stable")[:tries]
-    return present, np.sort(candidates[best])
+    first = np.argsort(-score[candidates] / price[candidates], kind="stable")[:tries]
+    return np.sort(candidates[first])
 
 
 def of_edges(network: Network, means: FloatArray) -> FloatArray:

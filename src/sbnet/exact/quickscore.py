@@ -85,7 +85,9 @@ def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
     by_set = np.ones(1)
     for fires in -np.expm1(-leak):
         by_set = np.concatenate([by_set * fires, by_set])
-    edges = np.rec.fromarrays([np.int64(1) << finding, -np.expm1(-theta), np.exp(-theta)], edge_t)
+    edges = np.empty(len(theta), edge_t)
+    for name, column in zip(edge_t.names, (np.int64(1) << finding, -np.expm1(-theta), np.exp(-theta)), strict=True):
+        edges[name] = column
     return Firing(ptr, edges, by_set)
 
 
