@@ -115,7 +115,7 @@ def table() -> list[Table]:
                 "Nothing is set; scales, hidden units and per-column mixtures are chosen on a tenth of the rows.",
                 "afresh: mean score of the training rows less their mean bound in the last epoch, from warm starts.",
                 "seconds: of one processor. HCLT: logs of UCLA-StarAI/Tractable-PC-Regularization; ID-SPN: Rooshenas & "
-                "Lowd 2014.",
+                "Lowd 2014, recalled, not checked.",
             ),
         ),
         Table(
