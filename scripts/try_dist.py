@@ -27,6 +27,7 @@ print(f"sbnet {sb.__version__} from {sb.__file__}: ln P = {truth:.3f} >= {below:
 README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
 EXTRAS = re.search(r'^pip install "\.(\[[\w,]+\])"', README, flags=re.MULTILINE)[1]
 BLOCKS = "\n".join(re.findall(r"^```python\n(.*?)^```", README, flags=re.DOTALL | re.MULTILINE))
+COMMANDS = [line.split() for line in re.findall(r"^\$ sbnet (.*)$", README, flags=re.MULTILINE)]
 
 
 def try_out(archive: Path) -> None:
@@ -40,7 +41,7 @@ def try_out(archive: Path) -> None:
         print(archive.name, flush=True)
         for code in (ASK, BLOCKS):
             subprocess.run([*run, "-c", code], check=True, cwd=folder)
-        for words in (["--version"], ["infer", "example", "fever=yes", "--top", "1"]):
+        for words in (["--version"], *COMMANDS):
             subprocess.run([programs / "sbnet", *words], check=True, cwd=folder)
 
 
