@@ -32,6 +32,7 @@ __all__ = ["LOG_TERMS", "Breakdown", "lower_bound"]
 
 MAX_ENUMERATED = 12
 _LARGEST = 1 << 18  # joint states of the parents of a variable, where some have tables
+_NOTHING = 1e-17  # a smaller probability counts as zero
 _STILL = 1e-12  # nats: parameters of the terms are best where a step promises less
 
 
@@ -247,11 +248,11 @@ def log_terms(network: Network, which: Bound, states: States, means: FloatArray,
     """
     model, n = network.model, len(states)
     live = np.array([live_variables(model, row) for row in states], np.bool_).reshape(states.shape)
-    known, variable = states.copy(), network.columns[0]
-    for i in range(network.n_units):
-        p = probabilities(means[:, network.columns_of(i)])
-        certain = live[:, i] & (states[:, i] == HIDDEN) & ((p >= 1e-17).sum(axis=1) == 1)
-        known[certain, i] = p.argmax(axis=1)[certain]
+    variable, level = network.columns
+    sure, first = (means >= _NOTHING).astype(np.int64), model.threshold[:-1]
+    rest = 1.0 - np.add.reduceat(means, first, axis=1) >= _NOTHING  # of state 0
+    certain = live & (states == HIDDEN) & (np.add.reduceat(sure, first, axis=1) + rest == 1)
+    known = np.where(certain, np.add.reduceat(sure * level, first, axis=1), states).astype(states.dtype)
     bias = absorb(network, known)
     terms: FloatArray = np.where(network.gate[variable] == NOISY_OR, rarity(bias), softplus(bias))
     terms[~live[:, variable]] = np.nan
