@@ -13,7 +13,7 @@ import oracle
 import sbnet as sb
 from sbnet import plots
 from sbnet.cli import main
-from sbnet.decisions.sensitivity import _numbers
+from sbnet.decisions.sensitivity import _numbers, _with
 from sbnet.errors import EvidenceError, ParameterError, SBNetError
 from strategies import seeds, state_networks, states_of
 
@@ -52,17 +52,29 @@ def test_derivatives_and_ranges_are_those_of_sums_over_all_states(case):
     assert found.answer == pytest.approx(exact(network, row)[target], abs=1e-9)
     columns = [c for i in range(network.n_units) if not network.parents(i) and row[i] < 0
                for c in range(network.columns_of(i).start, network.columns_of(i).stop)]  # fmt: skip
-    numbers = {number.title: number for number in _numbers(network, list(network.names))}
+    numbers = {
+        number.title: _Moved(network, number) for name in network.names for number in _numbers(network.family(name))
+    }
     assert set(found.numbers) <= set(numbers)
     for title in rng.permutation(found.numbers)[:4].tolist():
         number, said = numbers[title], found[title]
-        step = 1e-5 * min(number.value, number.top - number.value) if said.least == said.least else 1e-4
+        weight = np.isnan(number.top)
+        step = 1e-4 if weight else 1e-5 * min(number.value, number.top - number.value)
         if step <= 1e-9:
             continue
         low, high = (exact(number.changed(number.value + sign * step), row)[target] for sign in (-1, 1))
         assert said.derivative == pytest.approx((high - low) / (2 * step), abs=1e-4, rel=1e-4)
-        if said.least == said.least:
-            _check_range(number, said, row, columns)
+        _check_range(number, said, row, columns)
+
+
+class _Moved:
+    """A number, and the network at another value of it."""
+
+    def __init__(self, network, number):
+        self.network, self.value, self.top, self._changed = network, number.value, number.top, number.changed
+
+    def changed(self, value):
+        return _with(self.network, self._changed(value))
 
 
 def _check_range(number, said, row, columns):
@@ -74,11 +86,14 @@ def _check_range(number, said, row, columns):
 
     now = exact(number.changed(number.value), row)[columns]
     leader = int(np.argmax(now))
-    assert 0.0 <= said.least <= number.value <= said.most <= number.top + 1e-12
+    low, high = (number.value - 30.0, number.value + 30.0) if np.isnan(number.top) else (0.0, number.top + 1e-12)
+    least, most = max(said.least, low), min(said.most, high)  # weights go to infinity
+    assert said.least <= number.value <= said.most
+    assert np.isnan(number.top) or (said.least >= low and said.most <= high)
     for inside in (0.01, 0.5, 0.99):
-        assert leads(said.least + inside * (said.most - said.least))
+        assert leads(least + inside * (most - least))
     for end, step in ((said.least, -1e-3), (said.most, 1e-3)):
-        if 0.0 < end + step < number.top and 1e-6 < end < number.top - 1e-6:
+        if low < end + step < high and low + 1e-6 < end < high - 1e-6:
             means = exact(number.changed(end + step), row)[columns]
             assert means[leader] <= means.max() + 1e-9
             if np.ptp(now) > 1e-6:
@@ -119,7 +134,48 @@ def test_states_tables_and_weights_have_names_of_their_own():
     assert set(found.numbers) == {"bias of wet", "weight rain → wet", "weight sprinkler → wet"}
     moved = sb.from_edges({("rain", "wet"): 2.0 + np.log(2.0), ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
     assert found["weight rain → wet"].doubled == pytest.approx(sb.exact_posterior(moved, {"wet": 1})["rain"])
-    assert "–" in repr(found)
+    assert "-∞ to ∞" in repr(found)  # the sprinkler leads whatever this weight is
+
+
+def test_at_the_end_of_the_range_of_a_weight_two_causes_are_even():
+    def lawn(weight):
+        return sb.from_edges({("rain", "wet"): weight, ("sprinkler", "wet"): 1.5}, bias={"rain": -0.1, "wet": -1.0})
+
+    found = sb.sensitivity(lawn(2.0), {"wet": 1})
+    assert found.leader == "rain"
+    least = found["weight rain → wet"].least
+    assert 1.5 < least < 2.0
+    even = sb.exact_posterior(lawn(least), {"wet": 1})
+    assert even["rain"] == pytest.approx(even["sprinkler"], abs=1e-9)
+    assert found["weight rain → wet"].most == np.inf
+
+
+def test_many_parents_take_a_sum_for_each_link():
+    """Beyond so many joint states of its parents a finding is not taken as a whole; the lines are the same."""
+    links, prior = (
+        {(f"c{k}", "finding"): 0.1 + 0.08 * k for k in range(9)},
+        {f"c{k}": 0.05 + 0.01 * k for k in range(9)},
+    )
+    found = sb.sensitivity(visit(links, prior=prior), {"finding": 1}, of="finding")
+    assert len(found) == 10
+    odds = 2.0 * 0.26 / 0.74
+    moved = {**links, ("c2", "finding"): odds / (1.0 + odds)}
+    expected = sb.exact_posterior(visit(moved, prior=prior), {"finding": 1})[found.about]
+    assert found["c2 → finding"].doubled == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("report", [(0.3, 0.9), {"no": 0.3, "yes": 0.9}])
+def test_reports_of_a_cause_and_of_a_finding_count_in_their_families(report):
+    evidence = {"flu": report, "fever": (0.2, 0.6), "sneezing": 1}
+    found = sb.sensitivity(visit(), evidence, about="cold")
+    for step, said in ((0.5, "halved"), (2.0, "doubled")):
+        odds = step * 0.9 / 0.1
+        moved = visit({**EFFECTS, ("flu", "fever"): odds / (1.0 + odds)})
+        expected = sb.exact_posterior(moved, evidence)["cold"]
+        assert getattr(found["flu → fever"], said) == pytest.approx(expected, abs=1e-12)
+        odds = step * 0.05 / 0.95
+        expected = sb.exact_posterior(visit(prior={"flu": odds / (1.0 + odds), "cold": 0.1}), evidence)["cold"]
+        assert getattr(found["prior of flu"], said) == pytest.approx(expected, abs=1e-12)
 
 
 def test_soft_evidence_counts():

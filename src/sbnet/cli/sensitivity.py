@@ -57,4 +57,4 @@ def _cause(network: Any, words: str | None) -> Any:
 
 
 def _finite(numbers: dict[str, float]) -> dict[str, float | None]:
-    return {key: None if math.isnan(value) else value for key, value in numbers.items()}
+    return {key: value if math.isfinite(value) else None for key, value in numbers.items()}
