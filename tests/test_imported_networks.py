@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -82,3 +84,28 @@ def test_mean_field_theory_bounds_it_though_a_table_has_zeros(ward):
         assert sum(found["lung"].values()) == pytest.approx(1.0)
         assert found["lung"]["none"] == pytest.approx(1.0) or evidence.get("either") != "no"
     assert np.isfinite(sb.certify(network, {"xray": "mass"}).lower)
+
+
+FOLDER = Path(os.environ.get("SBNET_TABLES", ".")) / "networks"
+
+
+@pytest.mark.skipif(not FOLDER.exists(), reason="SBNET_TABLES names the folder of networks/asia.bif.gz and others")
+@pytest.mark.parametrize("name", ["asia", "sachs", "alarm", "win95pts", "hepar2"])
+def test_states_of_published_networks_exclude_each_other_whoever_answers(name, capsys):
+    path = FOLDER / f"{name}.bif.gz"
+    network = sb.read(path)
+    rows, rng = sb.sample(network, 3, rng=0), np.random.default_rng(0)
+    for row in rows:
+        seen = [(own, network.states[own][s]) for own, s in zip(network.names, row, strict=True) if rng.random() < 0.2]
+        evidence, exact = dict(seen), sb.exact_posterior(network, dict(seen))
+        mean_field = sb.infer(network, evidence)
+        assert mean_field.bound <= exact.log_likelihood + 1e-9
+        assert main(["infer", str(path), *(f"{own}={state}" for own, state in seen), "--json"]) == 0
+        told = json.loads(capsys.readouterr().out)
+        assert told["exact"]
+        command = {unit["name"]: unit["mean"] for unit in told["units"]}
+        for own in network.names:
+            for answer in (exact[own], mean_field[own], command.get(own, 0.0)):
+                p = np.array(list(answer.values()) if isinstance(answer, dict) else [1.0 - answer, answer])
+                assert np.all(p >= 0.0)
+                assert p.sum() == pytest.approx(1.0, abs=1e-9)
