@@ -40,7 +40,7 @@ from sbnet.kernels.vector import (
     power_of_two,
 )  # fmt: skip
 
-_SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
+SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
 _ROUNDING, _SHORT = 1e-13, 1e-3  # of a term; a step of xi that is not worth halving
 
 
@@ -97,7 +97,7 @@ def add_up(block, tiles, q):
         block.product_a[i] = block.product_b[i] = 1.0
         block.exponent_a[i] = block.exponent_b[i] = 0.0
         block.mean_a[i] = block.mean_b[i] = block.variance_a[i] = block.variance_b[i] = 0.0
-    k, left = block.pair, _SAFE
+    k, left = block.pair, SAFE
     while k >= 0:
         one, two = tiles[k], tiles[tiles[k].after]  # after the last one, -1, comes the blank tile
         m, n = q[one.column], q[two.column]
@@ -122,7 +122,7 @@ def add_up(block, tiles, q):
             block.variance_b[i] += w_b * (w - w_b) + v_b * (v - v_b)
         k, left = two.after, left - 2
         if left == 0:
-            left = _SAFE
+            left = SAFE
             rescale(block)
 
 
@@ -142,7 +142,7 @@ def multiply(block, tiles, q):
     for i in range(LANES):
         block.product_a[i] = block.product_b[i] = 1.0
         block.exponent_a[i] = block.exponent_b[i] = 0.0
-    k, left = block.pair, _SAFE
+    k, left = block.pair, SAFE
     while k >= 0:
         tile, m, off = tiles[k], q[tiles[k].column], 1.0 - q[tiles[k].column]
         for i in range(LANES):
@@ -156,7 +156,7 @@ def multiply(block, tiles, q):
             tile.e_a[i], tile.e_b[i] = e_a, e_b
         k, left = tile.after, left - 1
         if left == 0:
-            left = _SAFE
+            left = SAFE
             rescale(block)
 
 
