@@ -12,6 +12,7 @@ import numpy as np
 from hypothesis import strategies as st
 
 import sbnet as sb
+from sbnet._types import Model
 
 INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 MAX_UNITS = 8 if INTERPRETED else 14
@@ -20,6 +21,13 @@ SCALES = ("zero", "tame", "strong", "hostile")
 LOG_TERMS = ("exact", "xi", "quadratic", "jensen")
 
 seeds = st.integers(0, 2**32 - 1)
+
+
+def model_of(*arrays: np.ndarray) -> Model:
+    """The arrays of a model, read-only as those of a network are: kernels are compiled for such, once."""
+    for array in arrays:
+        array.setflags(write=False)
+    return Model(*arrays)
 
 
 def _edges(shape: str, n: int, rng: np.random.Generator) -> np.ndarray:

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 import oracle
 import sbnet as sb
 from sbnet import kernels
-from sbnet._types import Model
 from sbnet.exact import enumeration, quickscore
 from sbnet.exact.enumeration import Effort, Reduced, enumerate_states
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.questions import reduction
+from strategies import model_of
 
 pytestmark = pytest.mark.small
 seeds = st.integers(0, 2**32 - 1)
@@ -41,7 +41,7 @@ class Variables:
         weight = np.where(noisy, np.abs(weight), weight)
         order = np.argsort(parent, kind="stable")
         ptr = np.searchsorted(parent[order], np.arange(n + 1))
-        self.model = Model(indptr, parent, ptr, child[order], order, weight, gate, n_states, threshold, block)
+        self.model = model_of(indptr, parent, ptr, child[order], order, weight, gate, n_states, threshold, block)
         self.gate, self.weight, self.n_edges, self.names = gate, weight, len(parent), [f"v{v}" for v in range(n)]
         hidden = rng.random(n) < 0.6
         self.states = np.where(hidden, -1, rng.integers(0, n_states)).astype(np.int8)

@@ -8,10 +8,11 @@ from decimal import Decimal, localcontext
 import numpy as np
 import pytest
 
-from sbnet._types import Bound, Model, Stop
+from sbnet._types import Bound, Stop
 from sbnet.bounds import rows
 from sbnet.kernels import kinds
 from sbnet.kernels.gradient import Gradients
+from strategies import model_of
 
 STOP = Stop(1e-8, 400)
 EXACT_TERM = 1e-6  # the exact term has an error of about 1e-7, which varies with the frequencies
@@ -30,7 +31,7 @@ def random_model(rng, most_states, scale, n=5, density=0.7):
     threshold = np.cumsum([0, *(n_states - 1)])
     weight, bias = rng.uniform(-scale, scale, block[-1]), rng.uniform(-scale, scale, threshold[-1]) / 2
     gate = np.zeros(n, np.int8)
-    return Model(indptr, parent, child_indptr, child[order], order, weight, gate, n_states, threshold, block), bias
+    return model_of(indptr, parent, child_indptr, child[order], order, weight, gate, n_states, threshold, block), bias
 
 
 def inputs(model, bias, states, v):

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sbnet._types import Model
 from sbnet.kernels import thresholds
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.compiling import INTERPRETED
 from sbnet.questions import reduction
+from strategies import model_of
 
 pytestmark = pytest.mark.small
 inputs = st.lists(st.floats(-30.0, 30.0), min_size=1, max_size=4)
@@ -57,7 +57,7 @@ def _model(n_states, parents):
     threshold = np.cumsum([0, *(n_states - 1)])
     gate = np.zeros(len(n_states), np.int8)
     weight = np.arange(block[-1], dtype=float)
-    return Model(indptr, parent, child_indptr, child[order], order, weight, gate, n_states, threshold, block)
+    return model_of(indptr, parent, child_indptr, child[order], order, weight, gate, n_states, threshold, block)
 
 
 def test_a_problem_has_a_factor_for_each_threshold_with_hidden_parents():

@@ -9,7 +9,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import logsumexp
 
-from sbnet._types import Model
 from sbnet.bounds.upper.proposal import Proposal, _joint
 from sbnet.bounds.upper.regions import Parameters, divide, evaluate, free_places, keep, start
 from sbnet.inference.importance import seeds_of
@@ -17,6 +16,7 @@ from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import INTERPRETED
 from sbnet.kernels.descent import descend
 from sbnet.questions.reduction import reduce
+from strategies import model_of
 
 pytestmark = pytest.mark.small
 ROOMS = [0, 1, 2, 3, 8]
@@ -43,7 +43,7 @@ class Case:
             edges = slice(block[indptr[v]], block[indptr[v + 1]])
             weight[edges] = np.abs(weight[edges])
         by_parent = np.searchsorted(parent[order], np.arange(n + 1)), child[order], order
-        self.model = Model(indptr, parent, *by_parent, weight, gate, n_states, threshold, block)
+        self.model = model_of(indptr, parent, *by_parent, weight, gate, n_states, threshold, block)
         self.states = np.where(rng.random(n) < 0.4, rng.integers(0, n_states), -1).astype(np.int8)
         self.states[-1] = rng.integers(0, n_states[-1])
 
