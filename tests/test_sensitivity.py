@@ -150,6 +150,24 @@ def test_at_the_end_of_the_range_of_a_weight_two_causes_are_even():
     assert found["weight rain → wet"].most == np.inf
 
 
+@pytest.mark.parametrize("state", ["dry", "damp", "wet"])
+def test_derivatives_by_weights_are_those_of_differences(state):
+    """Every weight and bias of a unit with three states, whatever it is observed as."""
+    net = sb.from_edges(
+        {("rain", "lawn"): np.array([[2.0], [0.5]]), ("sprinkler", "lawn"): np.array([[1.5], [-1.0]])},
+        bias={"rain": -1.0, "lawn": np.array([0.3, -0.7])},
+        states={"lawn": ["dry", "damp", "wet"]},
+    )
+    found = sb.sensitivity(net, {"lawn": state}, about="rain", of="lawn")
+    assert len(found) == 6
+    for number in _numbers(net.family("lawn")):
+        low, high = (
+            sb.exact_posterior(_with(net, number.changed(number.value + step)), {"lawn": state})["rain"]
+            for step in (-1e-5, 1e-5)
+        )
+        assert found[number.title].derivative == pytest.approx((high - low) / 2e-5, abs=1e-8)
+
+
 def test_many_parents_take_a_sum_for_each_link():
     """Beyond so many joint states of its parents a finding is not taken as a whole; the lines are the same."""
     links, prior = (
