@@ -13,7 +13,7 @@ from sbnet.errors import hint
 from sbnet.files.plain import read_text
 from sbnet.files.positions import place_at
 from sbnet.files.tokens import Tokens
-from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of
+from sbnet.files.variables import Variable
 
 MOST_FILLED = 2**18
 """Numbers that defaults stand for, in all tables of a file: a few bytes can ask for any number of them."""
@@ -110,27 +110,10 @@ class _Reader(Tokens):
         return numbered
 
     def probability(self) -> None:
-        self.expect("(")
-        offset, name = self.now.offset, self.known()
-        parents = []
-        self.skipped("|")
-        while not self.sees(")"):
-            parents.append(self.known())
-            self.skipped(",")
-        self.expect(")")
-        if name in self.tables:
-            raise self.wrong(f"{name!r} has two tables", offset)
-        if name in parents or len(set(parents)) < len(parents):
-            raise self.wrong(f"the table of {name!r} names a variable twice", offset)
+        offset, name, parents, _ = self.heading("variable", self.states, self.tables)
         self.expect("{")
-        self.tables[name] = self.entries(name, tuple(parents), offset)
+        self.tables[name] = self.entries(name, parents, offset)
         self.expect("}")
-
-    def known(self) -> str:
-        offset, name = self.now.offset, self.named("the name of a variable")
-        if name not in self.states:
-            raise self.wrong(f"{name!r} is not a variable of the file{hint(name, self.states)}", offset)
-        return name
 
     def entries(self, name: str, parents: tuple[str, ...], offset: int) -> _Table:
         rows: dict[tuple[str, ...], tuple[float, ...]] = {}
@@ -175,11 +158,7 @@ class _Reader(Tokens):
             raise self.wrong(f"variable {name!r} has no table; add probability ( {name} ) {{ … }}")
         table, states = self.tables[name], self.states[name]
         sizes = [len(self.states[parent]) for parent in table.parents]
-        entries = entries_of((*sizes, len(states)))
-        if entries > MOST_ENTRIES:
-            text = f"the table of {name!r} has more than {MOST_ENTRIES:,} entries; that is the limit"
-            raise self.wrong(text, table.offset)
-        self.filled += entries if table.default and table.parents else 0
+        self.filled += math.prod(sizes) * len(states) if table.default and table.parents else 0
         if self.filled > MOST_FILLED:
             text = f"defaults fill more than {MOST_FILLED:,} entries of tables; that is the limit"
             raise self.wrong(text, table.offset)

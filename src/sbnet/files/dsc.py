@@ -7,11 +7,10 @@ import re
 
 import numpy as np
 
-from sbnet.errors import hint
 from sbnet.files.plain import read_text
 from sbnet.files.positions import place_at
 from sbnet.files.tokens import Tokens
-from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of
+from sbnet.files.variables import Variable
 
 _TOKEN = re.compile(
     r'(?P<skip>\s+|//[^\n]*|/\*.*?(?:\*/|\Z))|"(?P<quoted>[^"]*)"|(?P<sign>[{}()\[\],;|:=])'
@@ -93,30 +92,9 @@ class _Reader(Tokens):
             raise self.wrong(f"{count[:20]} states are announced, and {len(states)} are named")
         return states
 
-    def known(self) -> str:
-        offset, own = self.now.offset, self.named("the name of a node")
-        if own not in self.states:
-            raise self.wrong(f"{own[:60]!r} is not a node of the file{hint(own, self.states)}", offset)
-        return own
-
     def probability(self) -> None:
-        self.expect("(")
-        offset, own = self.now.offset, self.known()
-        self.skipped("|")
-        parents = []
-        while not self.sees(")"):
-            parents.append(self.known())
-            self.skipped(",")
-        self.expect(")")
-        if own in self.tables:
-            raise self.wrong(f"{own[:60]!r} has two tables", offset)
-        if own in parents or len(set(parents)) < len(parents):
-            raise self.wrong(f"the table of {own[:60]!r} names a variable twice", offset)
-        sizes, n = [len(self.states[parent]) for parent in parents], len(self.states[own])
-        if entries_of((*sizes, n)) > MOST_ENTRIES:
-            text = f"the table of {own[:60]!r} has more than {MOST_ENTRIES:,} entries; that is the limit"
-            raise self.wrong(text, offset)
-        table = np.full((math.prod(sizes), n), np.nan)
+        offset, own, parents, sizes = self.heading("node", self.states, self.tables)
+        table = np.full((math.prod(sizes), len(self.states[own])), np.nan)
         self.expect("{")
         while not self.sees("}"):
             self.row(own, sizes, table)
@@ -126,9 +104,7 @@ class _Reader(Tokens):
             states = np.unravel_index(lacking[0], sizes) if sizes else ()
             raise self.wrong(f"the table of {own[:60]!r} has no row for ({', '.join(map(str, states))})", offset)
         place = str(place_at(self.text, offset))
-        self.tables[own] = Variable(
-            own, self.states[own], tuple(parents), table, self.about[own], place=lambda row: place
-        )
+        self.tables[own] = Variable(own, self.states[own], parents, table, self.about[own], place=lambda row: place)
 
     def row(self, own: str, sizes: list[int], table: np.ndarray) -> None:
         """Numbers, of all rows that have none yet (default), or of the one whose states stand in front of them."""

@@ -8,11 +8,10 @@ import re
 
 import numpy as np
 
-from sbnet.errors import hint
 from sbnet.files.plain import read_text
 from sbnet.files.positions import place_at
 from sbnet.files.tokens import Tokens
-from sbnet.files.variables import MOST_ENTRIES, Variable, entries_of
+from sbnet.files.variables import Variable
 
 _TOKEN = re.compile(
     r'(?P<skip>\s+|%[^\n]*)|"(?P<quoted>(?:[^"\\]|\\.)*+)"|(?P<sign>[{}()=;|,])'
@@ -109,24 +108,8 @@ class _Reader(Tokens):
         about = " ".join(found.get("label", ()))
         self.about[own] = "" if about == own else about
 
-    def known(self) -> str:
-        offset, own = self.now.offset, self.named("the name of a node")
-        if own not in self.states:
-            raise self.wrong(f"{own[:60]!r} is not a node of the file{hint(own, self.states)}", offset)
-        return own
-
     def potential(self) -> None:
-        self.expect("(")
-        offset, own = self.now.offset, self.known()
-        self.skipped("|")
-        parents = []
-        while not self.sees(")"):
-            parents.append(self.known())
-        self.expect(")")
-        if own in self.tables:
-            raise self.wrong(f"{own[:60]!r} has two potentials", offset)
-        if own in parents or len(set(parents)) < len(parents):
-            raise self.wrong(f"the potential of {own[:60]!r} names a variable twice", offset)
+        offset, own, parents, sizes = self.heading("node", self.states, self.tables)
         self.expect("{")
         found = self.attributes("data")
         if "model_nodes" in found or not self.sees("="):
@@ -135,15 +118,9 @@ class _Reader(Tokens):
         begin = self.take().offset
         values = self.numbers(own)
         self.attributes()
-        sizes = [len(self.states[parent]) for parent in parents]
-        entries, n = entries_of((*sizes, len(self.states[own]))), len(self.states[own])
-        if entries > MOST_ENTRIES:
-            text = f"the table of {own[:60]!r} has more than {MOST_ENTRIES:,} entries; that is the limit"
-            raise self.wrong(text, offset)
-        if len(values) != entries:
-            raise self.wrong(f"the table of {own[:60]!r} has {len(values)} numbers; {entries} are needed", begin)
-        table = np.array(values).reshape(math.prod(sizes), n)
+        rows, n = math.prod(sizes), len(self.states[own])
+        if len(values) != rows * n:
+            raise self.wrong(f"the table of {own[:60]!r} has {len(values)} numbers; {rows * n} are needed", begin)
+        table = np.array(values).reshape(rows, n)
         place = str(place_at(self.text, begin))
-        self.tables[own] = Variable(
-            own, self.states[own], tuple(parents), table, self.about[own], place=lambda row: place
-        )
+        self.tables[own] = Variable(own, self.states[own], parents, table, self.about[own], place=lambda row: place)

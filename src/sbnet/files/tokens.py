@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Container, Mapping, Sized
 from functools import cached_property
 from typing import NamedTuple
 
-from sbnet.errors import FileFormatError
+from sbnet.errors import FileFormatError, hint
 from sbnet.files.plain import at
 from sbnet.files.positions import place_at
-from sbnet.files.variables import parsed_number
+from sbnet.files.variables import MOST_ENTRIES, entries_of, parsed_number
 
 _NUMBER = re.compile(r'[^\s,(){}\[\]|"]+|[{}\[\]|"]')
 
@@ -74,6 +75,35 @@ class Tokens:
         if self.now.kind not in ("word", "quoted") or not self.now.text:
             raise self.wrong(f"{what} is expected here, not {self.now.text[:40]!r}")
         return self.take().text
+
+    def known(self, what: str, states: Mapping[str, object]) -> str:
+        """The name of a variable that has states already; `what` the format calls it."""
+        offset, name = self.now.offset, self.named(f"the name of a {what}")
+        if name not in states:
+            raise self.wrong(f"{name[:60]!r} is not a {what} of the file{hint(name, states)}", offset)
+        return name
+
+    def heading(
+        self, what: str, states: Mapping[str, Sized], tables: Container[str]
+    ) -> tuple[int, str, tuple[str, ...], list[int]]:
+        """What a table is of, (child | parents), each once: where that stands, and how many states parents have."""
+        self.expect("(")
+        offset, own = self.now.offset, self.known(what, states)
+        self.skipped("|")
+        parents = []
+        while not self.sees(")"):
+            parents.append(self.known(what, states))
+            self.skipped(",")
+        self.expect(")")
+        if own in tables:
+            raise self.wrong(f"{own[:60]!r} has two tables", offset)
+        if own in parents or len(set(parents)) < len(parents):
+            raise self.wrong(f"the table of {own[:60]!r} names a variable twice", offset)
+        sizes = [len(states[parent]) for parent in parents]
+        if entries_of((*sizes, len(states[own]))) > MOST_ENTRIES:
+            text = f"the table of {own[:60]!r} has more than {MOST_ENTRIES:,} entries; that is the limit"
+            raise self.wrong(text, offset)
+        return offset, own, tuple(parents), sizes
 
     def numbers(self, name: str) -> tuple[float, ...]:
         """All numbers up to a semicolon, which is stepped over; commas and brackets between them say nothing."""
