@@ -61,7 +61,7 @@ def assembled(variables: Sequence[Variable], name: str, stacklevel: int = 3) -> 
         raise FileFormatError(f"{error} ({name[-60:]})") from None
     worst = max(totals, key=lambda own: abs(totals[own] - 1.0), default="")
     if worst and abs(totals[worst] - 1.0) > _ROUNDED:
-        text = f"a row of the table of {worst!r} adds up to {totals[worst]:.6g}, not 1, and was scaled"
+        text = f"a row of the table of {worst!r} adds up to {totals[worst]:.10g}, not 1, and was scaled"
         warnings.warn(text, ConversionWarning, stacklevel=stacklevel)
     return network
 

@@ -25,7 +25,8 @@ def as_variables(network: Network, *, most: int = MOST_PARENTS, into: str = "a t
 
 def _as_variable(network: Network, i: int, most: int, into: str) -> Variable:
     family = network.family(i)
-    check_rows(family.name, [len(states) for states in family.parent_states], most, into)
+    if family.table is None or into != "a table":  # what is a table already was read from somewhere
+        check_rows(family.name, [len(states) for states in family.parent_states], most, into)
     table = family.distribution(family.every_row())
     return Variable(family.name, words(network, family.name), family.parents, table, network.notes[family.name].about)
 

@@ -56,7 +56,8 @@ def write_xdsl(network: Network, name: str) -> None:
 
 def _cpt(family: Family, called: dict[str, str], turned: list[bool]) -> str:
     sizes = [len(states) for states in family.parent_states]
-    check_rows(family.name, sizes, MOST_PARENTS, "a table")
+    if family.table is None:
+        check_rows(family.name, sizes, MOST_PARENTS, "a table")
     rows = family.distribution(family.every_row()).reshape(*sizes, len(family.states))
     rows = np.flip(rows, tuple(axis for axis, back in enumerate(turned) if back)).reshape(-1, len(family.states))
     numbers = " ".join(_numbers(row) for row in rows)
