@@ -77,7 +77,7 @@ TITANIC = Path(os.environ.get("SBNET_TABLES", ".")) / "tables" / "titanic.csv"
 
 @pytest.mark.skipif(not TITANIC.exists(), reason="SBNET_TABLES names the folder of tables/titanic.csv")
 def test_a_woman_of_thirty_in_first_class_survived(tmp_path, capsys):
-    """19 of the 20 of them from 25 to 35 did, and 91 of all 94; `alive` repeats `survived`, `class` repeats `pclass`."""
+    """19 of the 20 of them from 25 to 35 did, and 91 of all 94; `alive` repeats `survived`, `class` `pclass`."""
     path = str(tmp_path / "titanic.sbn")
     assert main(["fit", str(TITANIC), "-o", path, "--quiet"]) == 0
     capsys.readouterr()

@@ -35,7 +35,6 @@ def test_weights_under_a_laplace_prior_come_to_rest_at_zero(optimizer):
     assert result.network.bias.all()  # biases are free
 
 
-@pytest.mark.small
 def test_two_priors_at_once_are_an_elastic_net():
     rng = np.random.default_rng(0)
     a = rng.integers(0, 2, 300)

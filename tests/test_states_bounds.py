@@ -326,6 +326,7 @@ def no_sums(monkeypatch):
     return sb.certificates.CertifySettings(exact_up_to=0)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="thousands of samples")
 @pytest.mark.parametrize("effort", ["fast", "normal"])
 def test_bounds_enclose_ln_p_without_elimination(wards, no_sums, effort):
     evidence = {"e": "p", "f": 1}
@@ -341,9 +342,10 @@ def test_bounds_enclose_ln_p_without_elimination(wards, no_sums, effort):
 def test_branch_and_bound_splits_states(wards, no_sums):
     evidence = {"e": "p", "f": 1}
     exact = sb.log_likelihood(wards, evidence)
-    found = sb.certify(wards, evidence, gap=1e-6, settings=no_sums)
+    gap = 0.2 if INTERPRETED else 1e-6
+    found = sb.certify(wards, evidence, gap=gap, settings=no_sums)
     assert found.lower <= exact <= found.upper
-    assert found.gap <= 1e-6
+    assert found.gap <= gap
 
 
 @pytest.mark.skipif(INTERPRETED, reason="thousands of samples")
