@@ -2,7 +2,8 @@
 Pictures of networks and answers
 ================================
 
-All that :mod:`sbnet.plots` can draw. Every function draws into the axes it is given, ``ax=``, or into a new figure, and
+What :mod:`sbnet.plots` can draw of networks. (For tables there are :func:`~sbnet.plots.missing` and
+:func:`~sbnet.plots.associations`.) Every function draws into the axes it is given, ``ax=``, or into a new figure, and
 returns the axes, so that titles and limits are yours to change.
 """
 
@@ -64,6 +65,14 @@ big = sb.from_edges(
 answer = sb.infer(big, {"symptom": 1})
 some = sb.posterior_intervals(big, {"symptom": 1}, units=causes[:8])
 sb.plots.means(answer, some, n=12)
+plt.show()
+
+# %%
+# Which numbers matter
+# --------------------
+# How far the answer moves if the odds of a number of the network are halved or doubled.
+
+sb.plots.tornado(sb.sensitivity(net, evidence, about="flu"))
 plt.show()
 
 # %%
