@@ -472,6 +472,25 @@ def test_the_most_probable_state_is_the_best_of_all(network, data):
     assert best.log_p == pytest.approx(log_p[possible].max(), abs=scale)
     assert best.upper >= log_p[possible].max()
     assert ((best.state == row) | (row < 0)).all()
+    found = sb.most_probable(network, row, do=do, limit=0)  # uphill, where something is left to choose
+    assert found.log_p <= log_p[possible].max() + scale
+    assert found.upper >= log_p[possible].max()
+    assert ((found.state == row) | (row < 0)).all()
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_elimination_is_too_large_a_good_state_is_found_uphill(seed):
+    names = sb.layered((3, 5, 6)).names
+    network = sb.layered((3, 5, 6), rng=seed, scale=2.0, states=dict.fromkeys(names, ("low", "mid", "high")))
+    row = np.r_[np.full(8, -1), sb.sample(network, 1, rng=seed)[0, 8:]].astype(np.int8)
+    best, found = sb.most_probable(network, row), sb.most_probable(network, row, limit=2)
+    assert best.exact
+    assert not found.exact
+    assert found.log_p == pytest.approx(best.log_p, abs=1e-9)
+    assert found.upper >= best.log_p
+    assert repr(found).startswith("Best state found: ln P = ")
+    again = sb.most_probable(network, row, limit=2)
+    assert np.array_equal(found.state, again.state)
 
 
 def _held(network, held):

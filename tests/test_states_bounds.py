@@ -177,7 +177,7 @@ def test_certificates_of_states_read_well(mixed):
     certificate = sb.certify(mixed, {"ill": 1, "mood": "poor"})
     assert repr(certificate).splitlines() == [
         "ln P(evidence) = -2.4350 (elimination of all hidden variables)",
-        "  rounding: covered, by a margin for the worst",
+        "  rounding: covered, by a margin for the worst; proven=True counts it in ball arithmetic",
     ]
     assert certificate.estimate == pytest.approx(sb.log_likelihood(mixed, {"ill": 1, "mood": "poor"}), abs=1e-12)
     many = sb.certify(mixed, [{"ill": 1}, {"fever": "high"}, {"ill": 0, "flu": (0.2, 0.9)}])
@@ -185,6 +185,11 @@ def test_certificates_of_states_read_well(mixed):
     assert many.estimate == pytest.approx(expected, abs=1e-12)
     assert (many.lower <= expected).all()
     assert (many.upper >= expected).all()
+
+
+def test_a_proven_certificate_of_states_says_so(mixed):
+    pytest.importorskip("flint")
+    assert repr(sb.certify(mixed, {"ill": 1}, proven=True)).endswith("rounding: covered, by ball arithmetic")
 
 
 def test_posterior_intervals_are_by_state(mixed):

@@ -98,7 +98,7 @@ class Certificate(Readable):
         if self.upper == -math.inf:
             return []
         low, high = self.factorisation
-        cost = max(self.estimate - self.mean_field, 0.0)
+        cost, rounding = max(self.estimate - self.mean_field, 0.0), ("rounding", _ROUNDING[self.proven])
         lines = []
         if not self.exact:
             if self.lower > -700.0:
@@ -111,13 +111,13 @@ class Certificate(Readable):
                 lines.append((f"{100 * self.confidence:.12g} %", held))
             lines.append(("estimate", f"{self.estimate:.6g} ± {self.error:.2g}, from samples (not proven)"))
         if math.isnan(self.mean_field):
-            return [*lines, ("rounding", "covered, by a margin for the worst")]
+            return [*lines, rounding]
         spread = f"{cost:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {cost:.3g}"
         lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
         if math.isnan(self.logarithm):  # variables with more than two states
-            return [*lines, ("rounding", "covered, by a margin for the worst")]
+            return [*lines, rounding]
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
-        return [*lines, ("rounding", _ROUNDING[self.proven])]
+        return [*lines, rounding]
 
     def _headline(self) -> str:
         gap = self.gap

@@ -11,9 +11,11 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
+from sbnet.bounds.upper import UpperBoundSettings, upper_bound
 from sbnet.errors import TooManyHiddenError, short
 from sbnet.exact.probability import log_p_rows, sample
 from sbnet.exact.sparse import Sum
+from sbnet.inference.local_search import good_state
 from sbnet.inference.maximum import Found, Group, groups_of, largest, rounding_of
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.model import gates
@@ -217,8 +219,8 @@ def most_probable(
     and at samples, flips units as long as that helps, and then splits the space of states, and passes over the parts
     whose upper bound shows that they hold nothing better; :mod:`sbnet.inference.maximum` has the bound. Groups of
     hidden units that do not meet are searched one by one; sparse ones are not searched, but maximised by elimination,
-    however large they are. Units without observed descendants count: here they do not
-    drop out.
+    however large they are. Where variables have more states and elimination is too large, particles go uphill, and the
+    upper bound is that on ln P(evidence). Units without observed descendants count: here they do not drop out.
 
     Parameters
     ----------
@@ -302,7 +304,7 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
         return MostProbable(question.network, given, given, -np.inf, -np.inf, True, question.reason())
     (part,) = question.parts
     if not part.network.is_binary:
-        return _of_states(question, part, patience.limit)
+        return _of_states(question, part, patience.limit, seed)
     network, row = part.network, part.states[0]
     bias = absorb(network, part.states)[0]
     held = np.concatenate([part.held != HIDDEN, np.zeros(len(part.owner), np.bool_)])
@@ -321,19 +323,25 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
     return MostProbable(question.network, question.given[0], own, log_p, upper, exact)
 
 
-def _of_states(question: Question, part: Part, limit: int) -> MostProbable:
-    """One row of variables with states, by elimination; a variable that is held is no part of P."""
+def _of_states(question: Question, part: Part, limit: int, seed: int) -> MostProbable:
+    """One row of variables with states, by elimination, or uphill; a variable that is held is no part of P."""
     network = part.network
     free = np.flatnonzero(np.append(part.held == HIDDEN, np.ones(len(part.owner), np.bool_))).tolist()
-    best = Sum(network, part.states, free, limit, maximum=True).explain(part.states)[1]
-    own = np.where(part.held == HIDDEN, best[0, : part.n_units], part.held)
-    whole = np.append(own, best[0, part.n_units :])[None, :]
+    try:
+        best, exact = Sum(network, part.states, free, limit, maximum=True).explain(part.states)[1][0], True
+    except TooManyHiddenError:
+        best, exact = good_state(network, part.states[0], free, seed), False
+    own = np.where(part.held == HIDDEN, best[: part.n_units], part.held)
+    whole = np.append(own, best[part.n_units :])[None, :]
     parts = log_p_rows(network, whole.astype(np.int8))[0, free]
     log_p = float(parts.sum() + part.constant[0])
     # The search takes sums in another order: what it passed over is at most as far off as rounding brings two sums.
     size = np.abs(parts).sum() + np.abs(network.weight).sum() + np.abs(network.bias).sum()
     upper = log_p + float(part.slack[0]) + 1e-13 * (1.0 + float(size))
-    return MostProbable(question.network, question.given[0], own.astype(np.int8), log_p, upper, True)
+    if not exact:  # no state is more probable than all of them together
+        bound = upper_bound(network, part.states, progress=False, settings=UpperBoundSettings(threads=1)).bound
+        upper = max(upper, float(part.above(np.minimum(bound, 0.0))[0]))
+    return MostProbable(question.network, question.given[0], own.astype(np.int8), log_p, upper, exact)
 
 
 def _eliminated(network: Network, row: States, group: Group) -> Found | None:

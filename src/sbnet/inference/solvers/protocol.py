@@ -123,7 +123,7 @@ class DifferentiableSolver(Solver, Protocol):
 def check_states(solver: object, network: Network) -> None:
     """Does it know variables with more than two states, and tables? A solver says so by ``knows_states = True``."""
     if not getattr(solver, "knows_states", False):
-        network.check_binary(f"{type(solver).__name__}()", "exact_posterior() knows them")
+        network.check_binary(f"{type(solver).__name__}()", "MeanField(), Gibbs() and exact_posterior() know them")
 
 
 def check_solver(solver: object) -> None:
