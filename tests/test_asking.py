@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import oracle
 import sbnet as sb
+from sbnet.cli import main
 from sbnet.datasets import make_clinic
 from sbnet.errors import EvidenceError, ParameterError, TooManyHiddenError, UnknownUnitError
 from sbnet.inference.solvers.enumeration import Sums
@@ -282,6 +283,21 @@ def test_the_choice_of_candidates_and_the_questions_take_one_solution(solved):
     evidence = dict.fromkeys(network.names[60:90], 1)
     assert len(sb.next_question(network, evidence, tries=2, solver=sb.MeanField())) == 2
     assert solved.count(evidence) == 1
+
+
+def test_two_states_that_say_neither_yes_nor_no_are_named(tmp_path, capsys):
+    """A probability says of which state it is, in Python and in the command."""
+    net = sb.from_edges(
+        {("supply", "gauge"): 2.0, ("leak", "gauge"): -1.0},
+        states={"supply": ["low", "normal"], "gauge": ["red", "green"]},
+    )
+    assert "supply       normal 0.5000 → 0." in repr(sb.exact_posterior(net, {"gauge": "green"}))
+    assert "leak         0.5000 → 0." in repr(sb.exact_posterior(net, {"gauge": "green"}))
+    assert "0.5952 not red" in repr(sb.next_question(net, {}, about=["supply", "leak"]))
+    sb.write(net, tmp_path / "net.toml")
+    for words, expected in ((["infer"], "normal 0.5000 → 0.5000"), (["show"], "green 0.5952"), (["next"], "not red")):
+        assert main([words[0], str(tmp_path / "net.toml"), *words[1:]]) == 0
+        assert expected in capsys.readouterr().out
 
 
 def test_questions_that_cost_more_have_to_tell_more():

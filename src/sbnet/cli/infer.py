@@ -331,7 +331,8 @@ class _Answer:
     def _row(self, i: int, top: float) -> list[Cell]:
         name, prior, mean = self.posterior.network.names[i], self.prior[i], self.means[i]
         bar = printing.Move(prior, mean, top)
-        means = f"{printing.probability(prior)} → {printing.probability(mean)}"
+        state = printing.second(self.posterior.network.states[name])
+        means = f"{state}{printing.probability(prior)} → {printing.probability(mean)}"
         row: list[Cell] = [name, means, _kind(self.exact), bar]
         if self.intervals:
             row.append(outward(*self.intervals[name]))

@@ -118,9 +118,7 @@ def _list(network: Network, prior: Any, most: int) -> Reading:
     for name in listed[:most]:
         i = network.index(name)
         note, own = network.notes[name], network.columns_of(i)
-        shown = "" if prior is None else printing.probability(prior[own][0])
-        if prior is not None and len(network.states[name]) > 2:
-            shown = printing.states_told(network.states[name], probabilities(prior[own]))
+        shown = "" if prior is None else printing.states_told(network.states[name], probabilities(prior[own]))
         rows.append([name, shown, f"{len(network.parents(i)):,}", *([note.group] if grouped else []), note.about])
     table = [titles, *rows, *printing.more(len(listed) - most), *helpers_line(network)]
     remarks = () if prior is None else prior_remarks(network, listed)

@@ -92,7 +92,7 @@ class Questions(Batch[NextQuestion]):
     rank : ndarray of int
         From 1.
     first : tuple of str
-        The first state of those with more than two; empty for others.
+        The first state of those whose states are not called no and yes; empty for others.
     cost : ndarray
         What each costs: questions are ranked by information over cost.
 
@@ -248,9 +248,13 @@ def next_question(
         considered,
         told.exact,
         np.arange(1, len(order) + 1),
-        tuple(network.states[network.names[i]][0] if network.n_states[i] > 2 else "" for i in candidates[order]),
+        tuple(_first(network.states[network.names[i]]) for i in candidates[order]),
         price[candidates[order]],
     )
+
+
+def _first(states: tuple[str, ...]) -> str:
+    return states[0] if len(states) > 2 or printing.second(states) else ""
 
 
 def _prices(network: Network, cost: Any) -> FloatArray:

@@ -95,8 +95,9 @@ def _variable(network: Network, i: int) -> str:
         rows = family.table.reshape(-1, len(family.states)).tolist()
         given = [", ".join(map(str, row)) for row in itertools.product(*family.parent_states)]
         lines += ['gate = "table"', f"parents = [{', '.join(map(_text, family.parents))}]", "table = ["]
-        lines.append(f"  # {', '.join([*map(in_line, family.parents)])}: {', '.join(map(in_line, family.states))}")
-        lines += [f"  {row!r},  # {in_line(text)}" for row, text in zip(rows, given, strict=True)]
+        above = f"{', '.join(map(in_line, family.parents))}: " if family.parents else ""
+        lines.append(f"  # {above}{', '.join(map(in_line, family.states))}")
+        lines += [f"  {row!r},{'  # ' * bool(text)}{in_line(text)}" for row, text in zip(rows, given, strict=True)]
         return "\n".join([*lines, "]"]) + "\n"
     noisy = family.gate == NOISY_OR
     kind = NAMES[family.gate]

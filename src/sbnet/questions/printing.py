@@ -15,7 +15,9 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import cut, in_line, printable
 from sbnet.errors import width as screen_width
 from sbnet.model.network import Network
+from sbnet.model.states import NO_YES
 from sbnet.questions.by_state import probabilities
+from sbnet.tables.yes_no import bits
 
 SHOWN = 12
 """Units in a table; the others are counted."""
@@ -211,7 +213,7 @@ def moved_variables(
 
     One with more than two states has all of them in its row, and the bar of the one that moved most.
     """
-    if network.is_binary:
+    if network.is_binary and not any(map(second, network.states.values())):
         return moved(network.names, before, after, variables, errors)
     own = [network.columns_of(int(i)) for i in variables]
     pairs = [(probabilities(before[one]), probabilities(after[one])) for one in own]
@@ -230,10 +232,15 @@ def moved_variables(
     return [*rows, *more(len(order) - len(listed))]
 
 
+def second(states: Sequence[str]) -> str:
+    """The name of the second of two states, before its probability: nothing where it says yes."""
+    return "" if states == NO_YES or bits(states) == (0, 1) else f"{in_line(states[1])} "
+
+
 def states_moved(states: Sequence[str], before: FloatArray, after: FloatArray) -> str:
     """The probabilities of states before and after: of the second one of two, of all of a few, of the likeliest."""
     if len(states) == 2:
-        return f"{probability(before[1])} → {probability(after[1])}"
+        return f"{second(states)}{probability(before[1])} → {probability(after[1])}"
     kept = range(len(states))
     if len(states) > _STATES:
         kept = sorted(np.argsort(-after, kind="stable")[: _STATES - 1].tolist())  # type: ignore[assignment]
@@ -245,7 +252,7 @@ def states_moved(states: Sequence[str], before: FloatArray, after: FloatArray) -
 def states_told(states: Sequence[str], p: FloatArray) -> str:
     """The probabilities of states in one line: of the second one of two, of all of a few, of the likeliest of many."""
     if len(states) == 2:
-        return f"{p[1]:.4f}"
+        return f"{second(states)}{probability(float(p[1]))}"
     kept = (
         range(len(states)) if len(states) <= _STATES else sorted(np.argsort(-p, kind="stable")[: _STATES - 1].tolist())
     )
