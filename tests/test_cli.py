@@ -180,6 +180,12 @@ def test_infer_in_lines(clinic, capsys):
     assert lines[4] == "  (means of mean field theory; --certain says where they lie)"
 
 
+def test_evidence_may_say_what_a_unit_is_about(clinic, capsys):
+    named, told = (answer(capsys, "infer", clinic, words) for words in ("aches=yes", "Aching Muscles=yes"))
+    assert named == told
+    assert "which is not in the network" in complaint(capsys, "infer", clinic, "aching bones=yes")
+
+
 def test_infer_can_be_certain(clinic, capsys):
     network = sb.read(clinic)
     exact = sb.exact_posterior(network, {"fever": 1})

@@ -56,12 +56,16 @@ def findings_apart(network: Network, about: Sequence[str] | None, evidence: list
 
 
 def _meant(network: Network, name: str) -> str | None:
-    """The name that is meant: to the letter, else in normal form, else in any case where that is one name."""
+    """The name that is meant: to the letter, else in normal form, else in any case where that is one name, else what
+    it is about."""
     if name in network._index:
         return name
     plain = normal(name.strip())
     alike = [one for one in network.names if normal(one) == plain]
     alike = alike or [one for one in network.names if normal(one).casefold() == plain.casefold()]
+    if not alike:  # what a network says a name is about, as the label of a term in a catalogue
+        notes = network.notes.items()
+        alike = [one for one, note in notes if note.about and normal(note.about).casefold() == plain.casefold()]
     return alike[0] if len(alike) == 1 else None
 
 
