@@ -182,8 +182,9 @@ def test_the_network_is_what_the_regressions_say() -> None:
     rng = np.random.default_rng(2)
     table = a_table(rng)
     features = Features.of(table.n_states, table.ordered)
-    found = [regress_variable(table, features, v, products=50 if v == 2 else 0) for v in range(3)]
+    found = [regress_variable(table, features, v, rules=v == 2) for v in range(3)]
     from sbnet.learning.sequential import network_of
+    from sbnet.learning.trees import holds
 
     network = network_of(features, found, ["a", "b", "c"], [list("0123"), list("xyz"), list("0123")])
     states = np.full((len(table.cells), network.n_units), -1, np.int8)
@@ -191,7 +192,7 @@ def test_the_network_is_what_the_regressions_say() -> None:
     expected = np.zeros(len(states))
     for v, one in enumerate(found):
         x = features.read(table.parents, features.before(v))
-        x = np.concatenate([x, x[one.products.one] & x[one.products.other]]).astype(float)
+        x = np.concatenate([x, *(holds(x, rule)[None] for rule in one.rules)]).astype(float)
         z = one.coefficients[:, :-1] @ x + one.coefficients[:, -1:]
         for level in range(1, int(table.n_states[v])):
             own = table.cells[:, v]
@@ -243,18 +244,18 @@ def test_missing_cells_are_not_evidence() -> None:
     assert abs(complete(network, both).probabilities(network.index("c0"), 2)[0, 1] - 0.988) < 0.02
 
 
-def test_a_label_may_depend_on_products() -> None:
+def test_a_label_may_depend_on_rules() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, (600, 4))
     cells = np.column_stack([x, x[:, 0] ^ x[:, 1]])
     network, report = learn_states(_rows(cells, [False] * 5, label=4), rng)
-    assert report.variables[-1].products > 0
+    assert report.variables[-1].rules > 0
     states = np.full((4, network.n_units), -1, np.int8)
     states[:, [network.index("c0"), network.index("c1")]] = [[0, 0], [0, 1], [1, 0], [1, 1]]
     v = network.index("c4")
     p = complete(network, states, asked=np.array([v])).probabilities(v, 2)[:, 1]
     np.testing.assert_allclose(p, [0.0, 1.0, 1.0, 0.0], atol=0.05)
-    plain, _ = learn_states(_rows(cells, [False] * 5, label=4), rng, products=0)
+    plain, _ = learn_states(_rows(cells, [False] * 5, label=4), rng, rules=False)
     assert plain.n_units == 5
 
 
@@ -264,3 +265,35 @@ def test_degenerate_tables() -> None:
         network, _ = learn_states(_rows(cells, [False] * cells.shape[1]), rng)
         states = np.full((1, network.n_units), 0, np.int8)
         assert np.isfinite(log_probabilities(network, states)).all()
+
+
+def test_histograms_add_up_what_features_select() -> None:
+    """Sums over nodes and features, beside those written out."""
+    from sbnet.learning.trees import Bins
+
+    rng = np.random.default_rng(0)
+    table = a_table(rng)
+    features = Features.of(table.n_states, table.ordered)
+    n = len(features.variable)
+    x = features.read(table.parents, n)
+    bins = Bins.of(x, features.variable, features.increment)
+    node, values = rng.integers(0, 3, x.shape[1]), rng.normal(size=x.shape[1])
+    found = bins.sums(node, 3, values)
+    for k in range(3):
+        expected = x @ np.where(node == k, values, 0.0)
+        np.testing.assert_allclose(found[k, bins.feature >= 0], expected[bins.feature[bins.feature >= 0]], atol=1e-12)
+
+
+def test_a_rule_may_have_three_conditions() -> None:
+    """Conditions on three columns, one of them an interval, that turn around what a fourth says."""
+    rng = np.random.default_rng(1)
+    x = np.column_stack([rng.integers(0, 2, (4000, 2)), rng.integers(0, 3, 4000), rng.integers(0, 6, 4000)])
+    met = (x[:, 0] == 1) & (x[:, 2] != 1) & (x[:, 3] >= 2) & (x[:, 3] < 5)
+    y = met ^ (x[:, 1] == 1)
+    network, report = learn_states(_rows(np.column_stack([x, y]), [False, False, False, True, False], label=4), rng)
+    assert report.variables[-1].rules > 0
+    states = np.full((200, network.n_units), -1, np.int8)
+    states[:, [network.index(f"c{k}") for k in range(4)]] = x[:200]
+    v = network.index("c4")
+    p = complete(network, states, asked=np.array([v])).probabilities(v, 2)[:, 1]
+    np.testing.assert_allclose(p, y[:200], atol=0.1)

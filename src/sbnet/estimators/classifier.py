@@ -43,7 +43,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     """The class of each row of a table, with missing values marginalised.
 
     Of an ordinary table the label becomes the last variable of one network of all columns, :class:`SBNDensity` says
-    which: its regression on the columns has products of features where held-out rows gain by them, and a cell that is
+    which: its regression on the columns has rules of boosted trees where held-out rows gain by them, and a cell that is
     missing is summed over by the rest of the network. Nothing has to be set.
 
     For arrays of zeros and ones, and where `density`, `hidden` or `tune` is given and all columns have two states,

@@ -19,6 +19,7 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.codes import SIGMOID, TABLE
 from sbnet.kernels.lasso import Ones, coefficient_t, regress, rows_of
+from sbnet.learning.trees import Bins, Rule, boosted, holds
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 
@@ -45,11 +46,11 @@ RIDGES = (0.3, 3.0, 30.0, 300.0)
 _MOST_SLOPES = 400
 """Above that many a straight line in each variable is not tried."""
 LEAST_GAIN = 5e-4
-"""Nats a row that products must gain."""
+"""Nats a row that rules must gain."""
 _NEWTON = 12
 """Steps of a ridge regression, at most."""
-_FEWEST, _SCORE = 5, 1.0
-"""Products that are one in fewer rows, or whose score statistic is smaller, are not taken."""
+_RULES = 400
+"""Rules of a threshold, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +155,10 @@ class Design:
         """With no weight for the rows of a fold."""
         return replace(self, weight=np.where(self.fold == fold, 0.0, self.weight))
 
-    def with_products(self, products: Products) -> Design:
-        """With products of features after them."""
-        line = None if self.line is None else np.insert(self.line, [len(self.x)] * len(products), 0.0, axis=1)
-        return replace(self, x=np.concatenate([self.x, self.x[products.one] & self.x[products.other]]), line=line)
+    def with_rules(self, rules: Sequence[Rule]) -> Design:
+        """With rules after the features."""
+        line = None if self.line is None else np.insert(self.line, [len(self.x)] * len(rules), 0.0, axis=1)
+        return replace(self, x=np.concatenate([self.x, *(holds(self.x, rule)[None] for rule in rules)]), line=line)
 
     def at(self, level: int) -> Level:
         """Of a threshold: the rows with v >= l - 1."""
@@ -213,20 +214,6 @@ class Threshold:
         return found
 
 
-@dataclass(frozen=True)
-class Products:
-    """Pairs of features of different variables whose products are features too."""
-
-    one: IndexArray
-    other: IndexArray
-
-    def __len__(self) -> int:
-        return len(self.one)
-
-
-NO_PRODUCTS = Products(np.empty(0, np.int64), np.empty(0, np.int64))
-
-
 @dataclass(frozen=True, eq=False)
 class Regression:
     """A variable regressed on those before it.
@@ -234,8 +221,8 @@ class Regression:
     Attributes
     ----------
     coefficients : ndarray, thresholds by features
-        Those of the variables before it, of products, and the intercept.
-    products : Products
+        Those of the variables before it, of rules, and the intercept.
+    rules : tuple of Rule
     cost : Cost
         The penalty that was chosen.
     held_out : float
@@ -243,7 +230,7 @@ class Regression:
     """
 
     coefficients: FloatArray
-    products: Products
+    rules: tuple[Rule, ...]
     cost: Cost
     held_out: float
 
@@ -255,21 +242,20 @@ def regress_variable(
     costs: Sequence[Cost] = COSTS,
     *,
     folds: Sequence[int] = FOLDS,
-    products: int = 0,
+    rules: bool = False,
 ) -> Regression:
     """A variable on those before it, under the penalty that is best for held-out folds, then from all rows.
 
-    If there may be products, the regression may begin with a straight line in each variable that is ordered, and up to
-    so many products of features are taken, those with the largest scores given the rest: each of them if the validation
-    log-likelihood improves.
+    If there may be rules, the regression may begin with a straight line in each variable that is ordered, and rules of
+    boosted trees may be features too: each of the two if the validation log-likelihood improves.
     """
     design, levels = Design.of(table, features, v), range(1, int(table.n_states[v]))
     costs = costs if len(design.x) else costs[:1]
-    variable, some = features.variable[: len(design.x)], design.in_folds()
+    some, chosen = design.in_folds(), list[Rule]()
     total = max(float(some.weight[np.isin(some.fold, folds)].sum()), 1e-300)
     parts = dict.fromkeys(folds, some)
     losses = _held_out(parts, levels, costs) / total
-    scores = score_of(features, design) if products and len(design.x) else np.empty((0, 0))
+    scores = score_of(features, design) if rules and len(design.x) else np.empty((0, 0))
     if 0 < len(scores) <= _MOST_SLOPES:
         ridge = _best_ridge(some, levels, scores, folds)
         straight = {fold: replace(some, line=lines(some.without(fold), levels, scores, ridge)) for fold in folds}
@@ -277,16 +263,16 @@ def regress_variable(
         if other.min() < losses.min():
             losses, parts = other, straight
             some, design = (replace(rows, line=lines(rows, levels, scores, ridge)) for rows in (some, design))
-    cost, loss, chosen = costs[int(losses.argmin())], float(losses.min()), NO_PRODUCTS
-    if products and len(design.x):
-        for fold, part in parts.items():  # with products that the other folds choose
-            parts[fold] = part.with_products(screened(part.without(fold), levels, variable, cost, products))
+    cost, loss = costs[int(losses.argmin())], float(losses.min())
+    if rules and len(design.x):
+        for fold, part in parts.items():  # with rules that the other folds choose
+            parts[fold] = part.with_rules(rules_of(part.without(fold), levels, features))
         losses = _held_out(parts, levels, costs) / total
         if losses.min() < loss - LEAST_GAIN:
-            chosen, loss = screened(some, levels, variable, cost, products), float(losses.min())
-            cost, design = costs[int(losses.argmin())], design.with_products(chosen)
+            chosen, loss = rules_of(some, levels, features), float(losses.min())
+            cost, design = costs[int(losses.argmin())], design.with_rules(chosen)
     b = np.array([_solved(design.at(level), costs, cost) for level in levels])
-    return Regression(b if design.line is None else b + design.line, chosen, cost, -loss)
+    return Regression(b if design.line is None else b + design.line, tuple(chosen), cost, -loss)
 
 
 def _solved(level: Level, costs: Sequence[Cost], cost: Cost) -> FloatArray:
@@ -367,24 +353,17 @@ def lines(design: Design, levels: range, scores: FloatArray, ridge: float) -> Fl
     return lines
 
 
-def screened(design: Design, levels: range, variable: IndexArray, cost: Cost, most: int) -> Products:
-    """The products that would improve a regression most: those with the largest score statistics."""
-    x = design.x.astype(np.float64)
-    best = np.zeros((len(x), len(x)))
+def rules_of(design: Design, levels: range, features: Features) -> list[Rule]:
+    """Of each threshold the rules of two conditions or more that gained most in boosted trees."""
+    n = len(design.x)
+    bins, found = Bins.of(design.x, features.variable[:n], features.increment[:n]), dict[Rule, None]()
     for level in levels:
-        one = design.at(level)
-        y, weight = one.y, one.weight
-        p, own = expit(Threshold(one, NEARLY).solve(cost).rows.z), x[:, design.own >= level - 1]
-        gradient = (own * (weight * (y - p))) @ own.T
-        curve = (own * (weight * np.maximum(p * (1.0 - p), 1e-6))) @ own.T
-        best = np.maximum(best, np.abs(gradient) / np.sqrt(curve + 1e-3))
-    both = (x * (design.weight > 0.0)) @ x.T  # rows in which a product is one
-    alone = np.diag(both)
-    trivial = (both < _FEWEST) | (both >= alone[:, None]) | (both >= alone)
-    best[trivial | (variable[:, None] >= variable)] = 0.0
-    place = np.argsort(-best, axis=None, kind="stable")[:most]
-    place = place[best.ravel()[place] > _SCORE]
-    return Products(*np.unravel_index(place, best.shape))
+        rows = design.own >= level - 1
+        part, y = replace(bins, place=bins.place[rows]), (design.own[rows] >= level).astype(np.float64)
+        gains = boosted(part, design.x[:, rows], y, design.weight[rows], level)
+        some = [rule for rule in gains if len(rule) > 1]
+        found |= dict.fromkeys(sorted(some, key=lambda rule: -gains[rule])[:_RULES])
+    return list(found)
 
 
 def network_of(
@@ -392,7 +371,7 @@ def network_of(
 ) -> Network:
     """The network of the regressions: parents are the variables before one that have a weight that is not zero.
 
-    A product is a variable of its own, a function of the two that it multiplies, before the variable that needs it.
+    A rule is a variable of its own, a function of those that it has conditions on, before the variable that needs it.
     """
     made = _Builder(features, names, states)
     for v, regression in enumerate(regressions):
@@ -414,10 +393,13 @@ class _Builder:
         self.place: dict[int, int] = {}
 
     def add(self, v: int, regression: Regression) -> None:
-        """A variable, after the products that it needs."""
+        """A variable, after the rules that it needs."""
         features, b, n = self.features, regression.coefficients, self.features.before(v)
-        products = [k for k in range(len(regression.products)) if b[:, n + k].any()]
-        extra = {self._product(regression.products, k): b[:, n + k] for k in products}
+        extra = dict[int, FloatArray]()
+        for k, rule in enumerate(regression.rules):
+            if b[:, n + k].any():
+                u = self._rule(rule)
+                extra[u] = extra.get(u, np.zeros(len(b))) + b[:, n + k]
         h, blocks = b[:, -1].copy(), {}
         for u in range(v):
             here = np.flatnonzero(features.variable[:n] == u)
@@ -442,25 +424,45 @@ class _Builder:
         self.parents.append(parents)
         self.bias.append(bias)
 
-    def _product(self, products: Products, k: int) -> int:
-        """A variable that is a function: is each of two others in certain states?"""
-        features = sorted((int(products.one[k]), int(products.other[k])), key=self._place_of)
-        names, parents, inside = [], [], []
-        for f in features:
-            u, s, step = int(self.features.variable[f]), int(self.features.state[f]), bool(self.features.increment[f])
-            n = len(self.given[1][u])
-            names.append(f"{self.given[0][u]} {'>=' if step and n > 2 else '='} {self.given[1][u][s]}")
-            parents.append(self.place[u])
-            inside.append(np.arange(n) >= s if step else np.arange(n) == s)
-        table = np.outer(*inside)
-        name = " & ".join(names)
-        if name not in self.states:
-            self.tables[name] = np.stack([~table, table], axis=-1).astype(np.float64)
-            self._append(name, ("no", "yes"), parents, np.zeros(1))
+    def _rule(self, rule: Rule) -> int:
+        """A variable that is a function: are all conditions met? It is made of two parents at a time."""
+        features, met = self.features, dict[int, BoolArray]()
+        for f, one in rule:
+            u, s = int(features.variable[f]), int(features.state[f])
+            state = np.arange(len(self.given[1][u]))
+            inside = state >= s if features.increment[f] else state == s
+            met[u] = met.get(u, np.ones(len(state), np.bool_)) & (inside == one)
+        (u, own), *rest = sorted(met.items(), key=lambda condition: self.place[condition[0]])
+        name, found, inside = self._condition(u, own), self.place[u], own
+        if not rest:  # an interval of one variable
+            return self._function(name, [found], inside)
+        for u, own in rest:
+            name = f"{name} & {self._condition(u, own)}"
+            found = self._function(name, [found, self.place[u]], np.outer(inside, own))
+            inside = np.array([False, True])
+        return found
+
+    def _function(self, name: str, parents: list[int], table: BoolArray) -> int:
+        """A variable that is yes where the table of its parents' states says so."""
+        while name in self.given[0]:  # a column is called so
+            name += "'"
+        if name not in self.tables:
+            moved = np.transpose(table, np.argsort(parents))
+            self.tables[name] = np.stack([~moved, moved], axis=-1).astype(np.float64)
+            self._append(name, ("no", "yes"), sorted(parents), np.zeros(1))
         return self.names.index(name)
 
-    def _place_of(self, feature: int) -> int:
-        return self.place[int(self.features.variable[feature])]
+    def _condition(self, u: int, inside: BoolArray) -> str:
+        """Which states of a variable are meant, in words."""
+        name, states, first, last = self.given[0][u], self.given[1][u], int(inside.argmax()), len(inside) - 1
+        if inside.sum() == 1:
+            return f"{name} = {states[first]}"
+        if not self.features.increment[np.searchsorted(self.features.variable, u)]:
+            return f"{name} not {', '.join(states[k] for k in np.flatnonzero(~inside).tolist())}"
+        if inside[last]:
+            return f"{name} >= {states[first]}"
+        last -= int(inside[::-1].argmax())
+        return f"{name} < {states[last + 1]}" if inside[0] else f"{name} from {states[first]} to {states[last]}"
 
     def network(self) -> Network:
         """All of them."""

@@ -20,8 +20,6 @@ from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Threads, map_blocks
 
-PRODUCTS = 300
-"""Products of features that may be tried for a variable that has them."""
 _CHOOSING = 4_000
 """Rows that penalties are chosen on, at most."""
 _ROUNDS, _DRAWS, _COMPLETIONS = 3, 3, 16
@@ -50,7 +48,7 @@ class StateRows:
     ordered : ndarray of bool
         Do the states of a variable have an order?
     label : int or None
-        A variable that comes last, with products among its features.
+        A variable that comes last, with rules among its features.
     """
 
     cells: States
@@ -82,11 +80,11 @@ class StateRows:
 
 @dataclass(frozen=True)
 class VariableReport:
-    """What was chosen for a variable: its penalty, its products, and mean ln P of its state in held-out rows."""
+    """What was chosen for a variable: its penalty, its rules, and mean ln P of its state in held-out rows."""
 
     name: str
     cost: Cost
-    products: int
+    rules: int
     held_out: float
 
 
@@ -103,15 +101,15 @@ class StatesReport:
 
     def __str__(self) -> str:
         width = max([8, *(len(one.name) for one in self.variables)])
-        lines = [f"{'variable':{width}}     L1     L2  products  held-out ln P"]
+        lines = [f"{'variable':{width}}     L1     L2     rules  held-out ln P"]
         for one in self.variables:
             l1, l2 = one.cost
-            lines.append(f"{one.name:{width}} {l1:6.3g} {l2:6.3g} {one.products:9d} {one.held_out:14.4f}")
+            lines.append(f"{one.name:{width}} {l1:6.3g} {l2:6.3g} {one.rules:9d} {one.held_out:14.4f}")
         return "\n".join([*lines, f"{'all':{width}} {self.held_out:38.4f}"])
 
 
 def learn_states(
-    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, products: int = PRODUCTS
+    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, rules: bool = True
 ) -> tuple[Network, StatesReport]:
     """The network of a table, and what was chosen for it."""
     rows = rows.moved(rows.order())
@@ -125,41 +123,41 @@ def learn_states(
     some = np.flatnonzero(fold >= 0)
     for _ in range(_ROUNDS - 1 if missing else 0):
         parents = _drawn(network, seen[some], rng)
-        network, _ = _solved(rows, parents, np.full(len(fold), -1), some, _FIRST, threads, 0)
+        network, _ = _solved(rows, parents, np.full(len(fold), -1), some, _FIRST, threads, False)
     if not missing:
-        return _solved(rows, rows.cells, fold, np.arange(len(fold)), COSTS, threads, products)
+        return _solved(rows, rows.cells, fold, np.arange(len(fold)), COSTS, threads, rules)
     holes = np.flatnonzero((rows.cells == HIDDEN).any(axis=1))
     draws = [_drawn(network, seen[holes], rng) for _ in range(_DRAWS)]
     whole = np.setdiff1d(np.arange(len(fold)), holes)
     parents = np.concatenate([rows.cells[whole], *draws])
-    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), COSTS, threads, products)
+    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), COSTS, threads, rules)
 
 
 def _solved(
     rows: StateRows, parents: States, fold: IndexArray, row: IndexArray, costs: Sequence[Cost], threads: int | None,
-    products: int,
+    rules: bool,
 ) -> tuple[Network, StatesReport]:  # fmt: skip
     """Each variable regressed on those before it; `parents` are complete rows, and `row` says which they complete."""
     times = np.maximum(np.bincount(row, minlength=len(rows.cells)), 1)
     table = Table(parents, rows.cells[row], rows.n_states, rows.ordered, (rows.weight / times)[row], fold[row])
     features = Features.of(table.n_states, table.ordered)
     blocks = [range(first, len(rows.names), _BLOCKS) for first in range(min(_BLOCKS, len(rows.names)))]
-    task = partial(_regress, table, features, tuple(costs), rows.label, products)
+    task = partial(_regress, table, features, tuple(costs), rows.label, rules)
     parts = map_blocks(task, blocks, executor=Threads(threads))
     found = [parts[v % _BLOCKS][v // _BLOCKS] for v in range(len(rows.names))]
     each = zip(rows.names, found, strict=True)
-    report = StatesReport(tuple(VariableReport(name, r.cost, len(r.products), r.held_out) for name, r in each))
+    report = StatesReport(tuple(VariableReport(name, r.cost, len(r.rules), r.held_out) for name, r in each))
     return network_of(features, found, rows.names, rows.states), report
 
 
 def _regress(
-    table: Table, features: Features, costs: tuple[Cost, ...], label: int | None, products: int, variables: range
+    table: Table, features: Features, costs: tuple[Cost, ...], label: int | None, rules: bool, variables: range
 ) -> list[Regression]:
     if label is None or len(costs) == 1:
         return [regress_variable(table, features, v, costs) for v in variables]
     some = table.in_folds()
     return [
-        regress_variable(table, features, v, costs, products=products)
+        regress_variable(table, features, v, costs, rules=rules)
         if v == label
         else regress_variable(some, features, v, _BESIDE, folds=FOLDS[:1])
         for v in variables
