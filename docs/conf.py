@@ -44,7 +44,7 @@ exclude_patterns = [
     "examples/**/*.ipynb",
     "examples/**/*.py",
 ]
-exclude_patterns += ["sg_execution_times.rst", "examples/**/sg_execution_times.rst"]
+exclude_patterns += ["sg_execution_times.rst", "examples/sg_execution_times.rst", "examples/*/sg_execution_times.rst"]
 suppress_warnings = ["config.cache"]  # the configuration of the gallery is an object
 
 myst_enable_extensions = ["dollarmath", "amsmath", "colon_fence", "deflist", "substitution"]
