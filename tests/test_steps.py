@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from itertools import pairwise
-from pathlib import Path
 
-import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -226,25 +223,6 @@ def test_steps_of_states_read_well():
 
 
 # ----------------------------------------------------------------------------------------------------------------------
-
-
-def test_the_animation_on_the_page_draws_every_step(sprinkler, monkeypatch):
-    from matplotlib.animation import FuncAnimation
-
-    drawn = []
-
-    def save(animation, filename):
-        drawn.append(filename)
-        for step in list(animation.new_frame_seq())[:2]:
-            animation._func(step)
-        animation._draw_was_started = True  # or it warns that nobody has seen it
-
-    monkeypatch.setattr(FuncAnimation, "save", save)
-    page = Path(__file__).parents[1] / "docs" / "guide" / "queries.md"
-    (code,) = re.findall(r"^```python\n(.*?)^```", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
-    exec(compile(code, str(page), "exec"), {"sb": sb, "net": sprinkler})
-    plt.close("all")
-    assert drawn == ["bound.gif"]
 
 
 def test_it_reads_well_and_refuses_at_once(sprinkler):
