@@ -105,5 +105,5 @@ function showQuestions() {
   refill($("ask"), best.map(q => variableRow(q.unit, "ask", q.chances,
     el("span", { class: "tell" },
       el("span", { class: "gauge", "aria-hidden": "true" }, el("i", { "--share": q.information / most })),
-      `${q.information.toPrecision(2)} nats`))));
+      `${q.information.toPrecision(2)} nats (×${times(Math.exp(q.information))})`))));
 }
