@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import log_softmax, softmax
@@ -368,3 +369,27 @@ def test_tuning_solves_a_row_once_a_step():
     _tuning.tune(settings, networks, data, 10.0, 1.0, np.random.default_rng(0), [[None]] * 3)
     assert solver.afresh == _tuning.EPOCHS * 60 * 3
     assert 0 < solver.begun <= solver.afresh
+
+
+@pytest.mark.parametrize("one", [True, False])
+def test_a_column_says_how_much_it_tells_about_the_class(one):
+    """A copy of the label tells all of its entropy, noise nothing; a column that names rows is left out."""
+    rng = np.random.default_rng(0)
+    label = rng.random(600) < 0.3
+    copy, hint, noise = label, label ^ (rng.random(600) < 0.2), rng.random(600) < 0.5
+    table = np.column_stack([noise, copy, hint]).astype(float)
+    if one:
+        frame = pd.DataFrame({"noise": noise, "copy": copy, "hint": hint, "id": [f"p{k:04}" for k in range(600)]})
+        with pytest.warns(sb.errors.CodingWarning, match="left out: 'id "):
+            classifier = SBNClassifier(random_state=0).fit(frame, label)
+    else:
+        classifier = SBNClassifier(hidden=(), random_state=0).fit(table, label)
+    told = classifier.feature_information_
+    assert told.shape == (classifier.n_features_in_,)
+    p = label.mean()
+    assert told[1] == pytest.approx(-p * np.log(p) - (1 - p) * np.log(1 - p), abs=0.03)
+    flip = 0.8 * p + 0.2 * (1 - p)
+    entropy = -flip * np.log(flip) - (1 - flip) * np.log(1 - flip)
+    assert told[2] == pytest.approx(entropy + 0.8 * np.log(0.8) + 0.2 * np.log(0.2), abs=0.03)
+    assert told[0] < 0.01
+    assert np.all(told[3:] == 0.0)

@@ -25,6 +25,8 @@ from sbnet.estimators._rows import Rows, place
 from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import DEFAULT_PRIOR, Training, check_particles, flag, is_auto, prior_for
+from sbnet.exact.probability import sample
+from sbnet.inference.associations import mutual_information
 from sbnet.inference.solvers.particles import log_probabilities, seeds_of_rows
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
@@ -37,6 +39,7 @@ _FEW = 100
 _ENOUGH, _EACH, _SHARE = 200, 10, 0.15
 """Rows in all, and of each class, below which none are held out; the share that is."""
 _PARTICLES = 128
+_DRAWS = 1 << 14
 
 
 class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
@@ -114,6 +117,8 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         Mean bound of each epoch for each class, in nats, measured while the weights were moving.
     n_iter_ : int
         Epochs done, the largest number of all classes.
+    feature_information_ : ndarray of shape (n_features_in_,)
+        How much each column alone tells about the class, in nats.
     codings_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
@@ -290,6 +295,29 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         self.bounds_, self.n_iter_ = [np.array([learned[1].held_out])], 1
         self.temperature_, self.strength_ = 1.0, 0.0
         return self
+
+    @property
+    def feature_information_(self) -> FloatArray:
+        """How much each column alone tells about the class: mutual information in nats, of rows drawn from the model.
+
+        A column that was left out tells nothing. As for any column by itself, what two of them say is told twice.
+        """
+        check_is_fitted(self)
+        names, classes = self._names(), len(self.classes_)
+        if self._one:
+            drawn = sample(self.network_, _DRAWS, rng=0)
+            label, rows = drawn[:, self.network_.index(self.label_)], drawn[:, [*map(self.network_.index, names)]]
+        else:
+            counts = np.round(_DRAWS * np.exp(self.class_log_prior_)).astype(np.int64)
+            parts = [(net, sample(net, n, rng=0)) for net, n in zip(self.networks_, counts.tolist(), strict=True)]
+            label = np.repeat(np.arange(classes), counts)
+            rows = np.concatenate([part[:, [*map(net.index, names)]] for net, part in parts])
+        told = {}
+        for k, name in enumerate(names):
+            pairs, n_states = np.column_stack([rows[:, k], label]), np.array([int(rows[:, k].max()) + 1, classes])
+            told[name] = mutual_information(pairs, n_states)
+        columns = names if self.schema_ is None else [column.name for column in self.schema_.columns]
+        return np.array([told.get(name, 0.0) for name in columns])
 
     def _check(self) -> None:
         if self.tune is not None and not (isinstance(self.tune, str) and self.tune == "discriminative"):
