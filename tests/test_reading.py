@@ -517,13 +517,14 @@ def test_commands_print_no_control_characters_and_data_stay_letter_for_letter(tm
         ["show", model],
         ["show", model, finding, HOSTILE + "cause"],
         ["infer", model, f"{finding}=1"],
+        ["infer", model, f"{HOSTILE}=1"],  # what a unit is about names it too
         ["next", model],
         ["certify", model, f"{finding}=1", "--about", "b"],
     ):
         assert main(words) == 0
         assert_harmless(capsys.readouterr().out)
     for words in (
-        ["infer", model, f"{HOSTILE}=1"],
+        ["infer", model, f"{HOSTILE}nobody=1"],
         ["show", HOSTILE.replace("/", "")],
         ["infer", model, "b=" + HOSTILE],
     ):
