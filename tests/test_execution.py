@@ -129,7 +129,7 @@ def test_ctrl_c_does_not_wait_for_a_long_row(threads):
             rest, _ = process.communicate(timeout=15)  # the rows would take 30 seconds and more
         finally:
             process.kill()
-        assert rest.splitlines()[-1] == "interrupted"
+        assert "interrupted" in rest.splitlines()  # another thread may begin as late
         assert process.returncode == 0
 
 
