@@ -332,6 +332,7 @@ class Both:
         return replace(field, means=chains.means, status=chains.status, chains=chains.chains)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="thousands of samples")
 @pytest.mark.small
 def test_a_solver_with_a_bound_and_an_error_loses_neither(sprinkler):
     rows = [{"wet": 1}, {"slippery": 1}, {"wet": 1}, {}]

@@ -177,6 +177,7 @@ def test_a_regression_may_begin_with_lines_and_ends_at_the_same_optimum() -> Non
         np.testing.assert_allclose(b[:-1] @ x + b[-1], other.rows.z, atol=1e-9)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="hundreds of regressions")
 def test_the_network_is_what_the_regressions_say() -> None:
     """ln P of complete rows by the network, and by thresholds and features written out."""
     rng = np.random.default_rng(2)
@@ -284,6 +285,7 @@ def test_histograms_add_up_what_features_select() -> None:
         np.testing.assert_allclose(found[k, bins.feature >= 0], expected[bins.feature[bins.feature >= 0]], atol=1e-12)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="hundreds of regressions")
 def test_a_rule_may_have_three_conditions() -> None:
     """Conditions on three columns, one of them an interval, that turn around what a fourth says."""
     rng = np.random.default_rng(1)

@@ -22,7 +22,7 @@ from sbnet.inference import Solution, Status
 from sbnet.model.states import MOST_STATES, find
 from sbnet.questions.evidence import coerce, observed_means
 from sbnet.questions.question import ask
-from strategies import state_networks, states_of
+from strategies import INTERPRETED, state_networks, states_of
 
 pytestmark = pytest.mark.small
 
@@ -478,6 +478,7 @@ def test_the_most_probable_state_is_the_best_of_all(network, data):
     assert ((found.state == row) | (row < 0)).all()
 
 
+@pytest.mark.skipif(INTERPRETED, reason="hundreds of ascents")
 @pytest.mark.parametrize("seed", range(4))
 def test_where_elimination_is_too_large_a_good_state_is_found_uphill(seed):
     names = sb.layered((3, 5, 6)).names

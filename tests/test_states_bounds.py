@@ -344,13 +344,13 @@ def test_bounds_enclose_ln_p_without_elimination(wards, no_sums, effort):
     assert "paper" not in repr(found)
 
 
+@pytest.mark.skipif(INTERPRETED, reason="hundreds of subproblems")
 def test_branch_and_bound_splits_states(wards, no_sums):
     evidence = {"e": "p", "f": 1}
     exact = sb.log_likelihood(wards, evidence)
-    gap = 0.2 if INTERPRETED else 1e-6
-    found = sb.certify(wards, evidence, gap=gap, settings=no_sums)
+    found = sb.certify(wards, evidence, gap=1e-6, settings=no_sums)
     assert found.lower <= exact <= found.upper
-    assert found.gap <= gap
+    assert found.gap <= 1e-6
 
 
 @pytest.mark.skipif(INTERPRETED, reason="thousands of samples")
