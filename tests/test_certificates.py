@@ -48,7 +48,7 @@ def hostile(seed, sizes=None):
 
 
 @pytest.mark.usefixtures("bounded")
-@pytest.mark.parametrize(("effort", "n"), [("fast", 200), ("normal", 60), ("high", 8)])
+@pytest.mark.parametrize(("effort", "n"), [("fast", 100), ("normal", 40), ("high", 8)])
 def test_the_ends_enclose_the_truth_and_a_higher_effort_is_never_wider(effort, n):
     for seed in range(n):
         net, row, rounding = hostile(seed)
@@ -207,7 +207,7 @@ def test_without_python_flint_an_error_names_the_extra(monkeypatch, sprinkler):
 
 
 @pytest.mark.usefixtures("bounded")
-@pytest.mark.parametrize(("effort", "n", "proven"), [("fast", 200, False), ("normal", 10, False), ("fast", 10, True)])
+@pytest.mark.parametrize(("effort", "n", "proven"), [("fast", 100, False), ("normal", 10, False), ("fast", 10, True)])
 def test_intervals_hold_the_posterior_means(effort, n, proven):
     for seed in range(n):
         net, row, rounding = hostile(seed)

@@ -50,7 +50,7 @@ LEAST_GAIN = 5e-4
 _NEWTON = 12
 """Steps of a ridge regression, at most."""
 _RULES = 400
-"""Rules of a threshold, at most."""
+"""Rules of a variable, at most: those of its thresholds serve all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -362,7 +362,7 @@ def rules_of(design: Design, levels: range, features: Features) -> list[Rule]:
         part, y = replace(bins, place=bins.place[rows]), (design.own[rows] >= level).astype(np.float64)
         gains = boosted(part, design.x[:, rows], y, design.weight[rows], level)
         some = [rule for rule in gains if len(rule) > 1]
-        found |= dict.fromkeys(sorted(some, key=lambda rule: -gains[rule])[:_RULES])
+        found |= dict.fromkeys(sorted(some, key=lambda rule: -gains[rule])[: _RULES // len(levels)])
     return list(found)
 
 
