@@ -257,7 +257,7 @@ def test_a_table_that_must_be_explained(model, tmp_path, capsys):
     raw = written(tmp_path / "people.csv", people())
     assert main(["fit", raw, "-o", str(tmp_path / "m.sbn")]) == 0
     told = capsys.readouterr()
-    assert "left out: 'person (names rows)'; --columns NAME=KIND says how to read a column" in told.err
+    assert "left out: 'person (names rows)'; columns= (--columns in the command) says how to read one" in told.err
     assert "values that may mark missing cells" in told.err  # -99
     assert told.out.startswith("column  read as")
     rows = people()

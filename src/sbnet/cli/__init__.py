@@ -22,13 +22,6 @@ from sbnet.errors import (
 
 __all__ = ["main"]
 
-_FLAGS = {
-    "columns={…}": "--columns NAME=KIND",
-    'columns={name: "ignore"}': "--columns NAME=ignore",
-    "missing=:": "--missing:",
-}
-"""What an argument that a warning speaks of is called in the command."""
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; the exit status is 0, or 2 for bad input, which is explained in one line."""
@@ -64,8 +57,6 @@ def _remark(*, quiet: bool) -> Any:
 
     def show(message: Warning | str, *rest: object) -> None:
         text = in_line(" ".join(str(message).split()))
-        for argument, flag in _FLAGS.items():
-            text = text.replace(argument, flag)
         if not quiet and text not in told:
             told.add(text)
             print(f"sbnet: {text}", file=sys.stderr)

@@ -391,15 +391,17 @@ def _warn(schema: Schema) -> None:
     }
     if out:
         told = enumerated([f"{short(name)} ({about})" for name, about in out.items()], 400)
-        warnings.warn(f"left out: {told}; columns={{…}} says how to read a column", CodingWarning, stacklevel=4)
+        warnings.warn(
+            f"left out: {told}; columns= (--columns in the command) says how to read one", CodingWarning, stacklevel=4
+        )
     boxes = [short(column.name) for column in schema.columns if column.kind == TICK_BOX]
     if boxes:
         text = f"one value and blanks are read as ticked or not, in {enumerated(boxes, 300)}"
-        way = 'If a blank is a missing answer, say columns={name: "ignore"}'
+        way = 'If a blank is a missing answer, say columns={name: "ignore"} (--columns NAME=ignore)'
         warnings.warn(f"{text}. {way}", CodingWarning, stacklevel=4)
     doubts = [f"{short(c.name)}: {', '.join(c.doubts)}" for c in schema.columns if c.doubts]
     if doubts:
-        text = "values that may mark missing cells; if they do, list them in missing=:"
+        text = "values that may mark missing cells; if they do, list them in missing= (--missing):"
         warnings.warn(f"{text} {'; '.join(doubts[:10])}{'; …' * (len(doubts) > 10)}", CodingWarning, stacklevel=4)
 
 
