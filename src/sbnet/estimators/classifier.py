@@ -26,7 +26,7 @@ from sbnet.estimators._tuning import Labelled, Mixture
 from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import DEFAULT_PRIOR, Training, check_particles, flag, is_auto, prior_for
 from sbnet.exact.probability import sample
-from sbnet.inference.associations import mutual_information
+from sbnet.inference.associations import associations, mutual_information
 from sbnet.inference.solvers.particles import log_probabilities, seeds_of_rows
 from sbnet.learning import FitResult
 from sbnet.learning.streams import is_stream
@@ -303,19 +303,17 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         A column that was left out tells nothing. As for any column by itself, what two of them say is told twice.
         """
         check_is_fitted(self)
-        names, classes = self._names(), len(self.classes_)
+        names = self._names()
         if self._one:
-            drawn = sample(self.network_, _DRAWS, rng=0)
-            label, rows = drawn[:, self.network_.index(self.label_)], drawn[:, [*map(self.network_.index, names)]]
+            found = associations(self.network_, about=self.label_, among=(*names, self.label_))
+            told = {pair.other if pair.one == self.label_ else pair.one: pair.nats for pair in found}
         else:
             counts = np.round(_DRAWS * np.exp(self.class_log_prior_)).astype(np.int64)
-            parts = [(net, sample(net, n, rng=0)) for net, n in zip(self.networks_, counts.tolist(), strict=True)]
-            label = np.repeat(np.arange(classes), counts)
-            rows = np.concatenate([part[:, [*map(net.index, names)]] for net, part in parts])
-        told = {}
-        for k, name in enumerate(names):
-            pairs, n_states = np.column_stack([rows[:, k], label]), np.array([int(rows[:, k].max()) + 1, classes])
-            told[name] = mutual_information(pairs, n_states)
+            drawn = [(net, sample(net, n, rng=0)) for net, n in zip(self.networks_, counts.tolist(), strict=True)]
+            rows = np.concatenate([part[:, [*map(net.index, names)]] for net, part in drawn])
+            label, n_states = np.repeat(np.arange(len(counts)), counts), np.array([2, len(counts)])
+            pairs = (np.column_stack([column, label]) for column in rows.T)
+            told = {name: mutual_information(pair, n_states) for name, pair in zip(names, pairs, strict=True)}
         columns = names if self.schema_ is None else [column.name for column in self.schema_.columns]
         return np.array([told.get(name, 0.0) for name in columns])
 
