@@ -430,14 +430,16 @@ def _by_size(sample: Sample, numbers: FloatArray, kind: str) -> Column:
 
 
 def _names_rows(sample: Sample, numbers: FloatArray) -> bool:
-    """Whole numbers, no two of them equal, that count the rows, follow their order, or are called by such a name."""
+    """Whole numbers, no two of them equal, that count the rows, follow their order without large gaps, have eight
+    digits or more each, or are called by such a name.
+    """
     seen = numbers[~np.isnan(numbers)]
     n = len(seen)
     if n < _ALL_DIFFERENT or not np.all(seen == np.round(seen)) or len(np.unique(seen)) < n:
         return False
     steps = np.diff(seen)
-    in_order = bool(np.all(steps > 0) or np.all(steps < 0))
-    digits = len({len(word(abs(value))) for value in seen.tolist()}) == 1 and abs(seen[0]) >= 1e5
+    in_order = bool((np.all(steps > 0) or np.all(steps < 0)) and np.ptp(seen) < 100 * n)
+    digits = len({len(word(abs(value))) for value in seen.tolist()}) == 1 and abs(seen[0]) >= 1e7
     counted = np.ptp(seen) < 2 * n
     return in_order or digits or bool(counted) or _ID_NAME.search(sample.column.name.casefold()) is not None
 

@@ -14,11 +14,15 @@ _RANGE = re.compile(r"(\d[\d.]*)\s*(?:-|–|—|to|until|bis|till|and|\.\.+)\s*(
 _BELOW = re.compile(r"(?:<=?|≤|under|below|up to|less than|fewer than|younger than|at most|unter|bis)\s*(\d[\d.]*)")
 _BELOW_AFTER = re.compile(r"(\d[\d.]*)\s*(?:and|or|&)?\s*(?:under|younger|less|fewer|below)")
 _ABOVE = re.compile(r"(?:>=?|≥|over|above|more than|older than|at least|über|ab)\s*(\d[\d.]*)")
-_ABOVE_AFTER = re.compile(r"(\d[\d.]*)\s*(?:\+|(?:and|or|&)?\s*(?:over|older|more|above|up|plus|higher))")
+_ABOVE_AFTER = re.compile(r"(\d[\d.]*)\s*(?:\+|(?:and|or|&)?\s*(?:over|older|more|above|up|plus|higher)|\s*-)")
 _ALONE = re.compile(r"(\d[\d.]*)")
 _UNITS = re.compile(
-    r"\b(years?( old)?|yrs?|aged?|days?|weeks?|months?|hours?|hrs?|minutes?|mins?|times?|usd|eur|gbp)\b"
+    r"(?<![a-z])(years?( old)?|yrs?|aged?|days?|weeks?|wks?|months?|mos?|hours?|hrs?|minutes?|mins?|times?|usd|eur|gbp|"
+    r"[cmk]?m|[mk]?g|m?l|cwt|lbs?|inch(es)?|miles?)(/\w+)?(?![a-z])"
 )
+_SPANS = {"mi": 1 / 1440, "h": 1 / 24, "d": 1.0, "w": 7.0, "mo": 30.4, "y": 365.25}
+"""Days of a span of time, by how its name begins."""
+_NUMBERED = re.compile(r"\(?(\d+) ?[.:)–-] ?[^\d\s].*")
 
 _SCALES = """
 never | almost never,very rarely,hardly ever | rarely,seldom,not often | occasionally,once in a while | sometimes |
@@ -28,12 +32,14 @@ not at all | not much,not very much,hardly,very little | a little,slightly,a lit
     very much,a great deal,extremely,very,completely
 none,absent,no symptoms | minimal,trace | mild,slight,light | moderate | marked | severe,heavy |
     very severe,extreme,critical
-lowest | very low | low | medium low,lower middle | medium,middle,moderate,average,normal | medium high,upper middle |
-    high | very high | highest
-terrible,awful | very poor,very bad | poor,bad | below average | fair,average,ok,okay,so-so | above average | good |
-    very good | excellent,outstanding
+lowest | very low | low,lo | medium low,lower middle | medium,middle,moderate,average,normal |
+    medium high,upper middle | high,hi | very high | highest
+terrible,awful | very poor,very bad | poor,bad | below average | fair,average,ok,okay,so-so,indifferent |
+    above average | good | very good | excellent,outstanding
 tiny | very small | xxs | xs,extra small,x-small | s,small | m,medium | l,large,big | xl,extra large,x-large |
     xxl,2xl | xxxl,3xl
+l | m | h
+i | ii | iii | iv | v | vi | vii | viii | ix | x | xi | xii
 first,1st | second,2nd | third,3rd | fourth,4th | fifth,5th | sixth,6th | seventh,7th | eighth,8th |
     ninth,9th | tenth,10th
 monday,mon | tuesday,tue | wednesday,wed | thursday,thu | friday,fri | saturday,sat | sunday,sun
@@ -56,16 +62,20 @@ _POLES = (
     ("oppose", "support"), ("disapprove", "approve"), ("dislike", "like"), ("unconcerned", "concerned"),
     ("uninterested", "interested"), ("unsafe", "safe"), ("liberal", "conservative"), ("worse", "better"),
     ("unhelpful", "helpful"), ("unfamiliar", "familiar"), ("unaware", "aware"), ("untrue", "true"), ("bad", "good"),
+    ("low", "high"), ("poor", "good"),
 )  # fmt: skip
 """Opposites, the lower one first; "very", "somewhat" and their kin say how far out an answer stands."""
 _FAR = "very|strongly|extremely|completely|totally|highly|much|definitely|greatly"
 _NEAR = "somewhat|slightly|fairly|mostly|rather|moderately|quite|tend to|a little|mildly|probably|leaning"
-_MIDDLE = re.compile(r"neither\b.*|neutral|undecided|no opinion|not sure|mixed|about the same|unsure|middle.*|moderate")
+_MIDDLE = re.compile(
+    r"neither\b.*|neutral|undecided|no opinion|not sure|mixed|about the same|unsure|middle.*|moderate|"
+    r"average|medium|normal|indifferent"
+)
 
 
 def order(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | None:
     """The words in their order, and those beside the scale, at most one; None if they have no order that is known."""
-    ways: list[dict[str, Any]] = [brackets(words), *_on_scales(words)]
+    ways: list[dict[str, Any]] = [brackets(words), _numbered(words), *_on_scales(words)]
     for place in ways:
         known = [word for word in words if word in place]
         distinct = len({place[word] for word in known}) == len(known)
@@ -76,9 +86,27 @@ def order(words: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]] | Non
 
 
 def brackets(words: Iterable[str]) -> dict[str, tuple[float, float]]:
-    """Where brackets of numbers begin and end; nothing if none of the words is more than one number."""
+    """Where brackets of numbers begin and end; nothing if all words are single numbers without a unit. Spans of time
+    in different units are compared as such.
+    """
     found = {word: ends for word in words if (ends := _bracket(word)) is not None}
-    return found if any(low != high for low, high in found.values()) else {}
+    spans = {word: _span(word) for word in found}
+    if len(set(spans.values()) - {None}) > 1:
+        found = {word: (low * span, high * span) for word, (low, high) in found.items() if (span := spans[word])}
+    said = any(low != high for low, high in found.values()) or all(_UNITS.search(word.casefold()) for word in found)
+    return found if said else {}
+
+
+def _span(word: str) -> float | None:
+    """The days of the unit of time in a word."""
+    match = re.search(r"(?<![a-z])(mi(?=n)|h(?=our|r)|d(?=ay)|w(?=eek|k)|mo|y(?=ear|r))", word.casefold())
+    return _SPANS[match[1]] if match else None
+
+
+def _numbered(words: Sequence[str]) -> dict[str, float]:
+    """Answers that all begin with a number of their own: "1. never", "2. often"."""
+    found = {word: float(match[1]) for word in words if (match := _NUMBERED.fullmatch(word.strip()))}
+    return found if len(found) == len(words) else {}
 
 
 def _bracket(word: str) -> tuple[float, float] | None:
@@ -101,6 +129,7 @@ def _bracket(word: str) -> tuple[float, float] | None:
 
 def _on_scales(words: Sequence[str]) -> Iterable[dict[str, float]]:
     plain = {word: re.sub(r"\s+", " ", re.sub(r"\(.*?\)", "", word)).strip(" .!").casefold() for word in words}
+    plain = {word: re.sub(r"(\w) (class|grade|degree|level|year)$", r"\1", text) for word, text in plain.items()}
     for scale in _PLACES:
         yield {word: scale[text] for word, text in plain.items() if text in scale}
     for low, high in _POLES:

@@ -19,6 +19,10 @@ KEPT = 33
 """Cells of a state that are kept, to fill in: evenly spaced by size, so that the middle one is the median."""
 _CLOCK = r"[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?"
 _DATE = re.compile(rf"(\d{{4}})-(\d{{1,2}})-(\d{{1,2}})(?:{_CLOCK})?")
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
+_DAY_MONTH = re.compile(rf"(\d{{1,2}})\.?[ -]{_MONTH}[ -](\d{{4}})", re.IGNORECASE)
+_MONTH_DAY = re.compile(rf"{_MONTH} (?:(\d{{1,2}})(?:,| ) ?)?(\d{{4}})", re.IGNORECASE)
 _EUROPEAN, _AMERICAN = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})"), re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
 
 
@@ -109,8 +113,10 @@ def sizes(column: frames.Column, dates: bool = False) -> FloatArray:
 
 
 def spelled_dates(texts: Sequence[Any]) -> FloatArray:
-    """Seconds since 1970 of text such as 2024-03-31, 31.3.2024, or 3/31/2024 where a day above 12 tells which."""
-    words = [text if isinstance(text, str) else "" for text in texts]
+    """Seconds since 1970 of text such as 2024-03-31, 31.3.2024, 31 March 2024, March 31, 2024, March 2024, or 3/31/2024
+    where a day above 12 tells which.
+    """
+    words = [_with_months_as_numbers(text) if isinstance(text, str) else "" for text in texts]
     for pattern, where in ((_DATE, (0, 1, 2)), (_EUROPEAN, (2, 1, 0)), (_AMERICAN, (2, 0, 1))):
         found = [pattern.fullmatch(text) for text in words]
         if not any(found):
@@ -123,6 +129,17 @@ def spelled_dates(texts: Sequence[Any]) -> FloatArray:
         if not any(match and moment != moment for match, moment in zip(found, moments, strict=True)):
             return np.array(moments)
     return np.full(len(words), np.nan)
+
+
+def _with_months_as_numbers(text: str) -> str:
+    """A date whose month is a word, as year, month and day."""
+    if match := _DAY_MONTH.fullmatch(text):
+        day, month, year = match.groups()
+    elif match := _MONTH_DAY.fullmatch(text):
+        month, day, year = match.groups()
+    else:
+        return text
+    return f"{year}-{_MONTHS.index(month.lower()) + 1}-{day or 1}"
 
 
 def _second(match: re.Match[str], where: tuple[int, int, int]) -> float:
