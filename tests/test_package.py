@@ -118,7 +118,7 @@ def _documented():
                 yield f"{module.__name__}.{name}", thing
 
 
-def test_every_public_name_has_an_example_and_its_parameters_and_returns():
+def test_every_public_name_has_an_example_and_its_parameters_with_types_and_returns():
     lacking = []
     for name, thing in _documented():
         text = inspect.getdoc(thing) or ""
@@ -131,7 +131,7 @@ def test_every_public_name_has_an_example_and_its_parameters_and_returns():
             lacking += [
                 f"{name}: {parameter}"
                 for parameter in signature.parameters
-                if not re.search(rf"^(\w+, )*{parameter}(, \w+)*( : .*)?$", text, re.MULTILINE)
+                if not re.search(rf"^(\w+, )*\*{{0,2}}{parameter}(, \w+)* : .+$", text, re.MULTILINE)
             ]
     assert lacking == []
 

@@ -47,7 +47,7 @@ def short(name: str, room: int = 40) -> str:
 
 
 def width() -> int | None:
-    """Of the terminal that standard output is; None where it is something else, and nothing has to be cut."""
+    """The width of the terminal; None where standard output is none, and nothing has to be cut."""
     try:
         seen = sys.stdout.isatty()
     except (AttributeError, ValueError):  # there is none, or it is closed

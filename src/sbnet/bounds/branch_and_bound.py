@@ -42,7 +42,7 @@ class Partition(Generic[S]):
         return len(self._queue) + len(self._closed)
 
     def subproblems(self) -> list[S]:
-        """All of them, in the order in which they were made."""
+        """All subproblems, in the order in which they were made."""
         every = [*self._closed, *((made, problem) for _, made, problem in self._queue)]
         return [problem for _, problem in sorted(every, key=lambda both: both[0])]
 

@@ -150,7 +150,7 @@ class _Subproblem:
 
     @cached_property
     def _roundings(self) -> float:
-        """Of any number of this subproblem, relative to the sizes of the numbers behind it."""
+        """The rounding error of any number of this subproblem, relative to the sizes of the numbers behind it."""
         n, m = self.network.weight.shape
         return margins.UNIT * (4 * len(self.firing.edges) + 6 * (n + m) + 64)
 

@@ -130,12 +130,12 @@ def lower_bound(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them.
-    means
+    means : array_like
         The means, one for every unit (and row), or for every state of a variable from the second one on; those of
         observed units are not used. A mean below 1e-17 counts as 0.
-    xi
+    xi : array_like, optional
         The parameters of the logarithm terms, one for every unit (and row), or threshold, between 0 and 1. NaN,
         or no `xi` at all: the best value for the given means.
     log_term : {"xi", "exact", "quadratic", "jensen"}
@@ -213,7 +213,7 @@ def _terms_of_states(
 
 
 def _entropy(p: FloatArray) -> FloatArray:
-    """Of distributions along the last axis."""
+    """The entropy of distributions along the last axis."""
     total: FloatArray = -(p * np.log(np.maximum(p, 1e-300))).sum(axis=-1)
     return total
 

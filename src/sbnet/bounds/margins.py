@@ -50,12 +50,12 @@ class Scale(NamedTuple):
     parents: IndexArray
 
     def of(self, units: BoolArray) -> Scale:
-        """Of some of the units."""
+        """The scales of some of the units."""
         return Scale(self.size[units], self.parents[units])
 
 
 def scale(network: Network) -> Scale:
-    """Of all units of a network, worked out once."""
+    """The scales of all units of a network, computed once."""
     known: Scale | None = network._cache.get(Scale)
     if known is None:
         model = network.model

@@ -210,7 +210,7 @@ def _solve_crowded(model: Model, which: Bound, rows: Rows, stop: Stop, warm: boo
 
 
 def _needs(problem: Problem, bias: FloatArray, q: FloatArray) -> tuple[FloatArray, IndexArray]:
-    """Of each factor, the quadratic term at these means, and how many frequencies the exact one needs."""
+    """For each factor the quadratic term at these means, and how many frequencies the exact term needs."""
     factors, slots, first = problem.factors, problem.slots, np.sort(problem.children["slot"])
     w, p, factor = slots["weight"], q[slots["column"]], np.searchsorted(factors["slot"], first, side="right") - 1
     least, most = (np.minimum(np.minimum.reduceat(w, first), 0.0), np.maximum(np.maximum.reduceat(w, first), 0.0))

@@ -52,9 +52,9 @@ def network(
 
     Parameters
     ----------
-    annotations
+    annotations : iterable of Annotation or tuple
         Those of :func:`read_annotations`, or tuples (disease, term) or (disease, term, frequency).
-    ontology
+    ontology : Ontology, optional
         That of :func:`read_ontology`. All of its terms become findings. Without it, terms stand side by side.
     borrowed, vague, specific : float
         From 0 to 1; 0 leaves out what they stand for.

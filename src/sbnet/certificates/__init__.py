@@ -102,9 +102,9 @@ def certify(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
-    do
+    do : mapping, sequence or table, optional
         Units held by intervention, as in :func:`sbnet.infer`.
     effort : {"fast", "normal", "high"}
         How much time may be spent. Each effort does all that the ones before it do, and takes the best of it, so that
@@ -137,9 +137,9 @@ def certify(
         Nats that are near enough. Alone, or with `seconds`: branch and bound ends there, and also with 16,384
         subproblems; without `seconds` the answer does not depend on the clock. With a `confidence`: the width of
         `interval` at which no more samples are drawn, instead of a tenth; branch and bound is then for `seconds` only.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed of the samples; the certain bounds do not depend on it.
-    progress
+    progress : bool, optional
         As in :func:`sbnet.infer_many`.
     settings : CertifySettings, optional
         What is seldom told: the limit of exact sums, threads, an executor.
@@ -226,14 +226,14 @@ def posterior_intervals(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
-    do
+    do : mapping, sequence or table, optional
         Units held by intervention, as in :func:`sbnet.infer`.
-    units
+    units : str, int or sequence of these, optional
         The units asked for, by name or number; all hidden ones by default.
-    effort, proven, progress, settings
-        As in :func:`certify`; each unit takes two certificates.
+    effort, proven, progress, settings : as in :func:`certify`
+        Each unit takes two certificates.
 
     Returns
     -------
@@ -419,7 +419,7 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
 
 
 def _cost_of_logarithms(enclosed: Enclosed) -> float:
-    """Of the paper's terms, eq. (20), at the means with the best xi; NaN for networks with states."""
+    """What the paper's terms, eq. (20), cost at the means with the best xi; NaN for networks with states."""
     network, states, mean_field = enclosed.row.network, enclosed.row.states[None, :], enclosed.mean_field
     if not network.is_binary:
         return math.nan

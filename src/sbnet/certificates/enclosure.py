@@ -243,7 +243,7 @@ def in_lines(row: Reduced, first: Solution, how: How) -> Bounded:
 
 
 def count(n: int, what: str) -> str:
-    """In words: 1 subproblem, 2 subproblems."""
+    """A number with its noun: 1 subproblem, 2 subproblems."""
     return f"{n} {what}{'s' * (n != 1)}"
 
 

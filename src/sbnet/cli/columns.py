@@ -59,7 +59,7 @@ class TableHead:
         return cls(replace(source, blocks=chain(head, source.blocks)), names, second, head, gone)
 
     def cells(self, position: int) -> Iterator[Any]:
-        """Of the first rows."""
+        """The cells of a column in the first rows."""
         return (cell for block in self.head for cell in block.columns[position])
 
     def named_columns(self) -> list[int]:

@@ -239,7 +239,7 @@ def outward(low: float, high: float) -> str:
 
 
 def intervals_told(interval: Any) -> dict[str, Any]:
-    """Of two states the ends; else those of each state, by name."""
+    """The two bounds of a variable with two states; else those of each state, by name."""
     if isinstance(interval, tuple):
         return {"lower": interval[0], "upper": interval[1]}
     return {"intervals": {state: {"lower": low, "upper": high} for state, (low, high) in interval.items()}}

@@ -118,7 +118,7 @@ def is_completed(network: Network) -> bool:
 
 
 def probabilities(network: Network, states: States, unit: int) -> FloatArray:
-    """Of the states of a variable, in each row: rows by states."""
+    """The probabilities of the states of a variable, rows by states."""
     if network.is_binary and not is_completed(network):
         on = answers(network, states).means[:, unit]
         return np.column_stack([1.0 - on, on])

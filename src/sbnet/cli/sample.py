@@ -71,7 +71,7 @@ def _number(chosen: argparse.Namespace) -> int:
 
 
 def _names(network: Network, *, every: bool) -> list[str]:
-    """Of the columns of a model that was learned from a table, or of all variables."""
+    """The names of the columns of a model that was learned from a table, or of all variables."""
     own = [name for name in network.names if every or network.notes[name].group == COLUMNS]
     return own or list(network.names)
 

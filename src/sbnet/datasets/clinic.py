@@ -100,7 +100,7 @@ def make_clinic(diseases: int = 600, findings: int = 4000, *, rng: RngLike = Non
     ----------
     diseases, findings : int
         Their numbers, one or more.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator.
 
     Returns

@@ -130,15 +130,15 @@ def contributions(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or Posterior
         One pattern, as in :func:`infer`; or the :class:`~sbnet.results.Posterior` of it, which is then not solved for
         again.
-    about
+    about : str, int or sequence of these, optional
         The units to learn about, as in :func:`next_question`; observed units are passed over.
     together : mapping, optional
         Findings that count as one, by what to call them, as in ``{"blood": ["crp", "leucocytes"]}``. By default each
         is one by itself.
-    solver
+    solver : Solver, optional
         As in :func:`next_question`. With ``sb.MeanField()`` the means are those of :func:`infer` on any network.
 
     Returns

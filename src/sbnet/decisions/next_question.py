@@ -190,13 +190,13 @@ def next_question(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or Posterior
         One pattern, as in :func:`infer`; or the :class:`~sbnet.results.Posterior` of it, which is then not solved for
         again.
-    about
+    about : str, int or sequence of these, optional
         The units to learn about. By default the unobserved units of the group "causes", or, if there is none, those
         without parents, hidden ones only if there are no others.
-    among
+    among : str, int or sequence of these, optional
         The units that can be asked for; those that are observed are passed over. By default the unobserved units of the
         group "findings", or, if there is none, all that are not in `about`, nor in the group "hidden", whose units
         nobody can observe.
@@ -206,7 +206,7 @@ def next_question(
     tries : int
         How many candidates are worked out. If there are more, those are taken that say most about the units next to
         them if all hidden units were independent, with the means they have now.
-    solver
+    solver : Solver, optional
         By default that of the posterior, if one is given; else sums over all states where they are small, and
         :class:`MeanField` elsewhere.
 
@@ -297,7 +297,7 @@ def _told(present: Present, candidates: IndexArray, targets: IndexArray, solver:
 
 
 def summed_entropy(network: Network, variables: list[int], means: FloatArray) -> FloatArray:
-    """Of some variables, whose columns of means these are, in each row."""
+    """The summed entropy of some variables in each row of means."""
     size = network.n_states[variables] - 1
     begin = np.cumsum(size) - size
     total: FloatArray = entropy_of(means[:, begin[size == 1]]).sum(axis=1)
@@ -347,7 +347,7 @@ def of_edges(network: Network, means: FloatArray) -> FloatArray:
 
 
 def _of_edges_by_samples(network: Network, means: FloatArray) -> FloatArray:
-    """The same for variables with states, the other parents of a child drawn from their means."""
+    """The mutual information of each edge, with more than two states: other parents are drawn from their means."""
     row, rng = Row(network, np.full(network.n_units, HIDDEN, np.int8)), np.random.default_rng(0)
     q = [probabilities(means[network.columns_of(i)]) for i in range(network.n_units)]
     drawn = np.array([draw(np.tile(p, (_DRAWN, 1)), rng.random(_DRAWN)) for p in q]).T

@@ -174,12 +174,12 @@ def sensitivity(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping or sequence
         One pattern, as in :func:`infer`.
-    about
+    about : str, int or tuple, optional
         The cause, by default the leading one: the likeliest among the variables of the group "causes", or without
         parents. Of a variable with more than two states, the name and the state.
-    of
+    of : str, int or sequence of these, optional
         The variables whose numbers are looked at; by default all that have a part in the answer.
     limit : int
         As in :func:`exact_posterior`, which is asked once for each state of each variable.
@@ -267,7 +267,7 @@ class _Sums:
 
     @classmethod
     def of(cls, network: Network, evidence: dict[str, Any], causes: list[str], limit: int) -> _Sums:
-        """Exact ones."""
+        """Exact sums for the evidence."""
         found = exact_posterior(network, evidence, units=causes, limit=limit)
         means = np.nan_to_num(np.asarray(found, dtype=np.float64))
         return cls(network, evidence, causes, limit, float(found.log_likelihood), means)
@@ -288,7 +288,7 @@ class _Sums:
         return np.array([ratio, *(ratio * other.means)])
 
     def likelihood(self, name: str) -> FloatArray:
-        """Of each state of a variable, by what is observed of it."""
+        """The likelihood of each state of a variable, given what is observed of it."""
         n, seen = len(self.network.states[name]), self.evidence.get(name)
         likelihood: FloatArray = np.ones(n)
         if seen is None:

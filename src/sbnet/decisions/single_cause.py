@@ -146,10 +146,10 @@ def single_cause(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping or sequence
         One pattern, as in :func:`infer`, soft evidence included. A cause that is observed as absent is excluded; one
         that is observed as present is the one.
-    about
+    about : str, int or sequence of these, optional
         The causes. By default the variables of the group "causes", or, if there is none, those without parents.
     limit : int
         As in :func:`log_likelihood`, which is asked once for each cause where hidden variables stand between causes and

@@ -57,7 +57,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _names(self) -> tuple[str, ...]:
-        """Of the columns; without any, they are called as :func:`sbnet.layered` calls its units."""
+        """The names of the columns; by default those that :func:`sbnet.layered` gives its units."""
         if self.schema_ is not None:
             return self.schema_.names
         names = getattr(self, "feature_names_in_", None)

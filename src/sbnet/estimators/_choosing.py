@@ -1,4 +1,4 @@
-"""What a density chooses by itself on held-out rows: scales of its prior, hidden units, per-column mixtures.
+"""What a density chooses by itself on validation rows: scales of its prior, hidden units, per-column mixtures.
 
 Autoregressive weights come first: their regressions are convex, so that a regularisation path of scales, each started
 from the last, costs little more than one. Hidden units and per-column mixtures are tried on top of the best, and

@@ -59,7 +59,7 @@ def learn(
 def probabilities(
     network: Network, name: str, cells: States, columns: tuple[str, ...], order: IndexArray
 ) -> FloatArray:
-    """Of the classes, rows by classes: what is missing is marginalised."""
+    """The probabilities of the classes, rows by classes: missing cells are marginalised."""
     states = place(network, np.column_stack([cells, np.full(len(cells), HIDDEN)]), (*columns, name))
     v = network.index(name)
     found = complete(network, states, asked=np.array([v]), most=_COMPLETIONS).probabilities(v, len(order))

@@ -1,4 +1,4 @@
-"""The search for a density: candidates, trained in stages on some rows and compared on rows that are held out.
+"""The search for a density: candidates, trained in stages on some rows and compared on validation rows.
 
 A stage is some epochs at a rate that falls to zero; each begins at a lower rate than the one before.
 """
@@ -160,7 +160,7 @@ class Candidate:
         return self.what.split(", stage")[0]
 
     def improves(self, other: Candidate) -> bool:
-        """Is its validation log-likelihood better than another's by more than chance?"""
+        """Is its validation log-likelihood better than another's by more than sampling error?"""
         difference = self.bounds - other.bounds
         return bool(difference.mean() > max(_ERRORS * difference.std() / np.sqrt(len(difference)), 1e-3))
 
@@ -249,7 +249,7 @@ class Search:
         return self._train(rows, candidate.scales, candidate.network, epochs, candidate.rate, _LAST, quiet=False)
 
     def _epochs(self, rows: Rows, auto: int) -> int:
-        """So many, or more for small tables; no more than were asked for."""
+        """The number of epochs: more for small tables, and no more than were asked for."""
         if is_auto(self.settings.epochs):
             return max(auto, -(-_STEPS // self._steps_of_epoch(rows)))
         return min(auto, int(self.settings.epochs))

@@ -63,9 +63,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     density : SBNDensity or None
         How each network is learned: a template with all settings, which is copied, not fitted. None is
         ``SBNDensity()``. Its arguments may be set from here, as ``density__epochs``.
-    hidden, missing, settings, random_state, verbose
-        As in :class:`SBNDensity`. Where given they take the place of those of `density`; None leaves them to it. Two
-        different `hidden` are refused.
+    hidden, missing, settings, random_state, verbose : as in :class:`SBNDensity`
+        Where given they take the place of those of `density`; None leaves them to it. Two different `hidden` are
+        refused.
     n_jobs : int or None
         Processes that learn networks at the same time, and threads for scoring. None leaves it to `density`; None
         there too learns one network after the other. Results do not depend on it.

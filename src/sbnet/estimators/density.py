@@ -171,7 +171,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         X : array-like or data frame of shape (n_samples, n_features)
             NaN where a cell is missing. Or a Dask collection, or a stream of tables as in :func:`sbnet.fit`: what has
             to be seen at once is decided from 20,000 of their rows, and all are learned from after that.
-        y
+        y : ignored
             Not used.
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -194,7 +194,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         ----------
         X : array-like of shape (n_samples, n_features)
             Or a stream of tables, as in :func:`sbnet.fit`: each block of it as if it were given alone.
-        y
+        y : ignored
             Not used.
         sample_weight : array-like of shape (n_samples,), optional
 
@@ -274,7 +274,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         ----------
         X : table
             Rows like those learned from; cells may be missing.
-        y
+        y : ignored
             Not used.
 
         Returns
@@ -308,7 +308,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         return self.schema_.decode(drawn, rng)
 
     def probabilities(self, X: Any, *, column: str) -> FloatArray:
-        """Of the states of a column, given the other observed cells of each row.
+        """Probabilities of the states of a column, given the other observed cells of each row.
 
         Parameters
         ----------
@@ -372,7 +372,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
         Parameters
         ----------
-        input_features
+        input_features : ignored
             Not used.
 
         Returns

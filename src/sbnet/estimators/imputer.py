@@ -53,8 +53,8 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
     Parameters
     ----------
-    density, hidden, columns, missing, settings, random_state, verbose
-        As in :class:`SBNClassifier`, for the one network.
+    density, hidden, columns, missing, settings, random_state, verbose : as in :class:`SBNClassifier`
+        For the one network that there is.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores. Results do not depend on
         it.
@@ -129,7 +129,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         ----------
         X : table
             A table of any kind, with missing cells.
-        y
+        y : ignored
             Not used.
         sample_weight : array of shape (n_samples,), optional
 
@@ -180,11 +180,11 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         return as_asked(self, filled, X)
 
     def probabilities(self, X: Any, *, column: str) -> FloatArray:
-        """Of the states of a column, given the other observed cells of each row; see :meth:`SBNDensity.probabilities`.
+        """Probabilities of the states of a column, as :meth:`SBNDensity.probabilities` gives them.
 
         Parameters
         ----------
-        X
+        X : array_like or table
             Rows.
         column : str
             Its name.
@@ -344,7 +344,7 @@ class Completion:
         return values[0].astype(np.float64)
 
     def probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
-        """Of the values of each column, rows by values, for rows of states of the units of the first network."""
+        """Probabilities of the values of each column, rows by values, given the states of the first network's units."""
         means = self._averaged(self.networks[0], states).means
         on = [means[:, place.units[0]] for place in places]
         return [np.column_stack([1.0 - one, one]) for one in on]

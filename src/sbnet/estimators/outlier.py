@@ -27,8 +27,8 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
 
     Parameters
     ----------
-    density, hidden, columns, missing, settings, random_state, verbose
-        As in :class:`SBNClassifier`, for the one network.
+    density, hidden, columns, missing, settings, random_state, verbose : as in :class:`SBNClassifier`
+        For the one network that there is.
     n_jobs : int or None
         Number of threads. None leaves it to `density`; None there too, or -1, is all cores.
     contamination : "auto" or float
@@ -85,7 +85,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         ----------
         X : table
             A table of any kind, with missing cells.
-        y
+        y : ignored
             Not used.
         sample_weight : array of shape (n_samples,), optional
 
@@ -196,7 +196,7 @@ def _share(contamination: Any) -> float | None:
 
 
 def _quantile(scores: FloatArray, weights: FloatArray, share: float) -> float:
-    """That share of the weight lies below: between two scores where they divide it just so, else at a score."""
+    """The weighted quantile of scores; half-way between two scores where they divide the weight exactly."""
     order = np.argsort(scores, kind="stable")
     order = order[weights[order] > 0.0]
     below, slack = np.cumsum(weights[order]), 1e-12 * weights.sum()

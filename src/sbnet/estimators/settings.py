@@ -240,7 +240,7 @@ class Settings(Training):
 
     @classmethod
     def of(cls, density: Any, training: Training | None, **instead: Any) -> Settings:
-        """Those of a density; `instead` has other values for some."""
+        """The settings of a density; `instead` replaces some of them."""
         training = Training() if training is None else training
         wanted = "give sbnet.estimators.Training(batch_size=20), or None"
         need(isinstance(training, Training), "settings", training, wanted)

@@ -58,18 +58,18 @@ def log_likelihood(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern (a mapping, a sequence) or a table of them; units left out, NaN or -1 are not observed. In a
         mapping, a pair is soft evidence: the likelihoods of a report if the unit is 0 and if it is 1; P(V) is then the
         expected likelihood of all reports.
-    do
+    do : mapping, sequence or table, optional
         Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
         part of P.
     limit : int
         The logarithm to base 2 of the largest table of an elimination. A group of n hidden units that all have a child
         in common takes 2**n numbers; the causes of noisy-OR units take 2 to the power of the findings that are present.
-    threads, progress
-        As in :func:`sbnet.infer_many`. The answer does not depend on them.
+    threads, progress : as in :func:`sbnet.infer_many`
+        The answer does not depend on them.
 
     Returns
     -------
@@ -105,13 +105,12 @@ def exact_posterior(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them.
-    units
+    units : str, int or sequence of these, optional
         The units asked for, by name or number; all by default. The others are not worked out: without it, each
         unobserved unit that nothing observed depends on takes a prediction of its own.
-    do, limit, threads, progress
-        As in :func:`log_likelihood`.
+    do, limit, threads, progress : as in :func:`log_likelihood`
 
     Returns
     -------
@@ -158,10 +157,10 @@ def exact_pairs(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them.
-    do, limit, threads, progress
-        As in :func:`log_likelihood`; there is one more sum for each hidden unit.
+    do, limit, threads, progress : as in :func:`log_likelihood`
+        There is one more sum for each hidden unit.
 
     Returns
     -------
@@ -193,9 +192,9 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them.
-    means
+    means : array_like
         The means μ of Q, one per unit (and row), or per state of a variable from the second one on; those of observed
         units are not used.
     limit : int

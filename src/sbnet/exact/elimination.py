@@ -278,7 +278,7 @@ class _Given:
 
     @property
     def numbers(self) -> Numbers:
-        """As they are, for semirings of logarithms."""
+        """The logarithms as they are, for semirings of logarithms."""
         return Numbers(self.tables, self.causes, self.constant, [], {}, np.zeros(len(self.rows), np.bool_))
 
 

@@ -177,7 +177,7 @@ def leak(x: FloatArray) -> FloatArray:
 
 
 def cause(weight: FloatArray) -> Cause:
-    """Of a parent with the weights of each of its states from 1 on: rows by thresholds by states."""
+    """A parent as a cause, from the weights of its states from 1 on: rows by thresholds by states."""
     rows, levels, _ = weight.shape
     theta = np.concatenate([np.zeros((rows, levels, 1)), weight], axis=2)
     above = np.cumsum(theta[:, ::-1], axis=1)[:, ::-1]  # -ln P(no more than z), z = 0 ... K - 2

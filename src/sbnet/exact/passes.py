@@ -161,7 +161,7 @@ class Passes:
             yield from reversed(steps)
 
     def posteriors(self, wanted: Iterable[int]) -> dict[int, FloatArray]:
-        """Of some variables of the plan, rows by states: the derivatives of the sum, in a pass up and one down."""
+        """Posteriors of some variables, rows by states: the derivatives of the sum, by a pass up and one down."""
         chosen, needed = set(wanted), set[int]()
         for k in (k for k, work in enumerate(self.work) if work.step.variable in chosen):
             while k >= 0 and k not in needed:
@@ -302,7 +302,7 @@ def _pass_up(semiring: Semiring, t: FloatArray, kept: Sequence[FloatArray], hit:
 
 
 def _pass_down(semiring: Semiring, t: FloatArray, kept: Sequence[FloatArray], hit: Sequence[FloatArray]) -> None:
-    """The transpose of that."""
+    """The transpose of :func:`_pass_up`."""
     times, plus, _ = semiring
     last = len(t) - 1
     above = times(t[last], hit[last])

@@ -34,7 +34,7 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
     Parameters
     ----------
     network : Network
-    states
+    states : mapping, sequence or table
         A value for every unit: a mapping, one pattern, or an array of shape (n, n_units), which holds the numbers of
         states.
 
@@ -102,9 +102,9 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     network : Network
     n : int
         Number of draws.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator.
-    do
+    do : mapping, sequence or table, optional
         Units held at given values by intervention: they ignore their parents, and everything else follows from them.
         One pattern for all draws, or one row for each. This is not conditioning: the units above are not affected.
 

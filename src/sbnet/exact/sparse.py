@@ -21,7 +21,7 @@ _LARGEST = 22.0
 
 
 class Numbers(Protocol):
-    """As much of a network as sums look at."""
+    """The part of a network that sums need."""
 
     @property
     def model(self) -> Model: ...

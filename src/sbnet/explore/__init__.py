@@ -37,7 +37,7 @@ def html(network: Network, *, title: str | None = None, evidence: OnePattern | N
     network : Network
     title : str, optional
         The heading.
-    evidence
+    evidence : mapping or sequence, optional
         What is known when the page opens, one pattern as in :func:`sbnet.infer`; a link with findings in it goes first.
 
     Returns
@@ -79,9 +79,8 @@ def serve(
         Where to listen; 0 takes a free port.
     open_browser : bool
         Open the page; the address is announced in any case.
-    title, evidence
-        As in :func:`html`.
-    announce
+    title, evidence : as in :func:`html`
+    announce : callable
         What is called with the address, once the page answers.
 
     Examples
@@ -146,8 +145,7 @@ def widget(
 
     Parameters
     ----------
-    network, title, evidence
-        As in :func:`html`.
+    network, title, evidence : as in :func:`html`
     height : int
         In pixels.
 

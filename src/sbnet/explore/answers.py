@@ -158,8 +158,8 @@ def questions(network: Network, asked: Mapping[str, Any]) -> list[dict[str, Any]
 def _information(
     network: Network, evidence: Evidence, about: list[int], among: list[int]
 ) -> tuple[dict[int, float], dict[int, list[float]]]:
-    """Of each finding, and the probabilities of its states. Findings or, if they are fewer, causes are given in turn in
-    each of their states: both ways have the same numbers."""
+    """The information of each finding, and the probabilities of its states. Findings, or causes if fewer, are set to
+    each of their states in turn: mutual information is symmetric."""
     if network.n_units <= SMALL and len(about) < len(among) and not network.is_binary:
         with suppress(TooManyHiddenError):
             return _informed(network, evidence, about, among, by_cause=True)
@@ -198,7 +198,7 @@ def _informed(
 
 
 def _promising(network: Network, among: list[int], beliefs: Mapping[int, FloatArray]) -> list[int]:
-    """Of many findings, those next to causes that are neither certain nor excluded, by the strength of the links."""
+    """The findings with the strongest links to causes that are neither certain nor excluded."""
     open_ = np.full(network.n_units, 0.01)
     for j, p in beliefs.items():
         open_[j] = p[0, 0] * (1.0 - p[0, 0])
@@ -285,7 +285,7 @@ def _log_odds(p: FloatArray) -> FloatArray:
 
 
 def _entropy(p: FloatArray) -> FloatArray:
-    """Of distributions over the last axis, in nats."""
+    """The entropy of distributions along the last axis, in nats."""
     with np.errstate(divide="ignore", invalid="ignore"):
         total: FloatArray = -np.where(p > 0.0, p * np.log(p), 0.0).sum(axis=-1)
     return total

@@ -67,7 +67,7 @@ def assembled(variables: Sequence[Variable], name: str, stacklevel: int = 3) -> 
 
 
 def _orders(variables: Sequence[Variable]) -> Orders:
-    """Of two states the one that says no comes first; of a noisy-MAX the absent one; else, as they stand in the file.
+    """The order of states: of two the one that says no first; of a noisy-MAX the absent one; else that of the file.
 
     A parent of a noisy-MAX begins with the state that has no effect there.
     """

@@ -74,7 +74,7 @@ def read(path: PathLike) -> Network | Any:
 
     Parameters
     ----------
-    path
+    path : str or os.PathLike
         ``.toml``, written by hand or by :func:`write`; ``.sbn``, sbnet's own format; ``.bif``, ``.uai``, ``.xmlbif``
         (``.bifxml``), GeNIe's ``.xdsl``, Hugin's ``.net`` and ``.dsc``, networks of tables; ``.dsl``, ``.o3prm``,
         ``.jgum`` and ``.bgum``, which pyAgrum reads. Texts and tables may be compressed (``.bif.gz``). A file with
@@ -129,7 +129,7 @@ def write(network: Network | NetworkMixture, path: PathLike) -> None:
     ----------
     network : Network or NetworkMixture
         A mixture is written in sbnet's own format alone.
-    path
+    path : str or os.PathLike
         ``.toml``, a text for people, and ``.sbn``, sbnet's own format: both give every number back bit for bit.
         ``.bif``, ``.uai`` and ``.xmlbif`` (``.bifxml``, ``.xml``): tables for other programs, for units of up to 16
         parents. ``.xdsl``: GeNIe's, in which noisy-OR units are noisy-MAX nodes. In UAI the variable runs fastest,

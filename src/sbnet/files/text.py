@@ -313,7 +313,7 @@ class _Document:
             return checked_table(unit, parents, self.states, as_table(unit, parents, self.states, given))
 
     def biases(self, unit: str) -> FloatArray:
-        """Those of a unit with more than two states."""
+        """The biases of a unit with more than two states."""
         table, states, gate = self.units[unit], self.states[unit], self.gate(unit)
         numbers_at, p_at = ("leak_theta", "leak") if gate == "noisy-or" else ("bias", "prior")
         path = ("units", unit, numbers_at if numbers_at in table else p_at)

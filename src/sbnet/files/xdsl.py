@@ -114,7 +114,7 @@ class _Nodes:
         return values.reshape(-1, len(self.states[own]))
 
     def numbers(self, own: str, node: Element, tag: str, count: int) -> FloatArray:
-        """So many numbers."""
+        """The numbers of an element, `count` of them."""
         words = (node.findtext(tag) or "").split()
         if len(words) != count:
             raise self.wrong(f"the table of {own[:60]!r} has {len(words)} numbers; {count} are needed", node)

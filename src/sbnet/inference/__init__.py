@@ -93,16 +93,16 @@ def infer(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping or sequence
         A mapping by name or number, or a sequence with NaN (or None, or -1) for units that are not observed; fewer
         values than units mean the last units. In a mapping, a pair is soft evidence: the likelihoods of a report if the
         unit is 0 and if it is 1, on any scale. The bound is then on the expected likelihood of all reports.
-    do
+    do : mapping or sequence, optional
         Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
         part of P. This is not evidence: the units above are not affected.
-    solver
+    solver : Solver, optional
         :class:`MeanField` by default.
-    start
+    start : array_like, optional
         Starting means, one for every unit.
 
     Returns
@@ -158,25 +158,25 @@ def infer_many(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         An array of rows by units with NaN (or -1, or a mask) where a unit is not observed; fewer columns than units
         mean the last units. Or a data frame of any kind, matched by column name; or a list of mappings, in which a
         pair is soft evidence as in :func:`infer`. Words such as "yes" and "no" are read too, and any two values of a
         column, with a :class:`~sbnet.errors.CodingWarning`.
-    do
+    do : mapping, sequence or table, optional
         Units held by intervention, as in :func:`infer`: one pattern for all rows, or one for each.
-    solver
+    solver : Solver, optional
         :class:`MeanField` by default.
-    start
+    start : array_like, optional
         Starting means, rows by units.
-    threads
+    threads : int, optional
         Number of threads; all cores by default.
     executor : concurrent.futures.Executor, optional
         Where the work is done instead: processes, or the workers of a cluster. The network travels once to each
         worker, rows in blocks; the answers are the same to the last bit.
-    progress
+    progress : bool, optional
         Show a progress bar; by default, if the work is long and standard error is a terminal.
-    missing
+    missing : sequence, optional
         Values that stand for "not observed", such as ``[-99, 9]``, beside NaN, None, NA, -1 and empty cells.
 
     Returns

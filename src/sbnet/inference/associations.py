@@ -53,7 +53,7 @@ def associations(
 
 
 def mutual_information(pairs: States, n_states: IndexArray, weights: FloatArray | None = None) -> float:
-    """Of two columns of states, without the mean of what as many rows have by accident (Miller & Madow 1955)."""
+    """Mutual information of two columns of states, less its bias in a sample of this size (Miller & Madow 1955)."""
     n, m = n_states.tolist()
     counts = np.bincount(pairs[:, 0].astype(np.int64) * m + pairs[:, 1], weights, n * m).reshape(n, m)
     total = counts.sum()

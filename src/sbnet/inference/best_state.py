@@ -225,19 +225,18 @@ def most_probable(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
-    do
+    do : mapping, sequence or table, optional
         Units held by intervention, as in :func:`sbnet.infer`.
     limit : int
         In groups of up to that many coupled hidden units the search goes on until the best is found.
     parts : int, optional
         In larger ones it ends after so many splits, and what has not been searched is bounded; by default after so many
         as take a second or so, 5000 for a network of 8 × 24 × 64 units.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed of the starting points.
-    threads, executor, progress
-        As in :func:`sbnet.infer_many`.
+    threads, executor, progress : as in :func:`sbnet.infer_many`
 
     Returns
     -------

@@ -18,7 +18,7 @@ _NUMBERS = 1 << 18  # in the records of some rows: what is worked on at a time
 
 
 class Length(NamedTuple):
-    """Of chains: sweeps that count, sweeps before them, and how many chains a row has."""
+    """The length of chains: sweeps that count, sweeps before them (burn-in), and the number of chains of a row."""
 
     samples: int
     burn_in: int
@@ -31,7 +31,7 @@ def rows_at_once(model: Model, number: int) -> int:
 
 
 def whole_blocks(number: int) -> int:
-    """So many lanes, and those that fill up the last block."""
+    """The number of lanes, rounded up to whole blocks."""
     return -(-number // LANES) * LANES
 
 

@@ -201,9 +201,9 @@ def estimate(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`infer`.
-    do
+    do : mapping, sequence or table, optional
         Units held by intervention, as in :func:`infer`.
     samples : int
         Number of weights for each row.
@@ -217,11 +217,11 @@ def estimate(
         Intermediate distributions of the annealed method.
     delta : float
         Probability that `lower` may be too high.
-    solver
+    solver : Solver, optional
         Gives the means of Q; :class:`MeanField` by default.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed. Equal seeds give equal answers, wherever the work is done and wherever a row stands in a table.
-    progress
+    progress : bool, optional
         As in :func:`infer_many`.
     settings : EstimateSettings, optional
         What is seldom told: the share of samples from the network itself, threads, an executor.

@@ -247,7 +247,7 @@ class Gather:
                 array[rows[block]] = array[source[block]]
 
     def solution(self) -> Solution:
-        """All of it."""
+        """The gathered solution."""
         return _assemble(self._whole, self._bound)
 
     def _room(self, name: str, array: NDArray[Any]) -> NDArray[Any]:

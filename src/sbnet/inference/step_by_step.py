@@ -124,15 +124,15 @@ def steps(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping or sequence
         One pattern; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
-    do
+    do : mapping or sequence, optional
         Units held by intervention, as in :func:`sbnet.infer`.
     tol : float
         Stop after a sweep that raises the bound by less than this, in nats.
     max_sweeps : int
         Stop after that many sweeps.
-    start
+    start : array_like, optional
         Starting means, one for every unit.
 
     Returns

@@ -71,7 +71,7 @@ class Graph(NamedTuple):
 
 
 def graph_of(model: Model) -> Graph:
-    """Of a network, for all rows."""
+    """The graph of a network, shared by all rows."""
     n, width = len(model.gate), model.n_states - 1
     child = np.repeat(np.arange(n), np.diff(model.indptr))
     variables, parents, *_ = generative(model, model.weight)

@@ -52,7 +52,7 @@ def _plain(side: Record, up: Record, over: Record, share: float, other: float, w
 def _fraction(
     side: Record, up: Record, mixture: Record, over: Record, strength: Record, share: float, weight: float
 ) -> None:
-    """Of columns and their one mixture variable, and of the weights between them, by a single division.
+    """Gradients of columns with one mixture variable, and of the weights between them, by a single division.
 
     With the letters of `columns`, and f = P(cell) (1 + A), the posterior probability of the mixture variable, given the
     cell and s, is R = f_1 u_0 / t. The gradient of ln P(cell) in x is +-A / (f u), + if the cell is 1.
@@ -93,7 +93,7 @@ def _sum(
     sides: np.ndarray, above: np.ndarray, strengths: np.ndarray, mixed: np.ndarray, s: int, b: int, wide: int, n: int,
     share: float, weight: float,
 ) -> None:  # fmt: skip
-    """Of columns and their n mixture variables, by the posterior probabilities of joint states m."""
+    """Gradients of columns with n mixture variables, from the posterior probabilities of joint states m."""
     side, up, none, total = sides[b], above[s, b], mixed[0], mixed[len(mixed) - 1]
     for i in range(LANES):
         none.p[i], none.k[i], total.p[i] = 1.0, 1.0, 0.0

@@ -164,7 +164,7 @@ def _propose(
     family: Any, omega: float, share: float, tables: np.ndarray, in_tables: FloatArray, eta: FloatArray, z: FloatArray,
     node: IndexArray, q: FloatArray,
 ) -> None:  # fmt: skip
-    """Those of any number of states."""
+    """The proposals of a family with any number of states."""
     top, total = -math.inf, 0.0
     for k in range(family.states):
         q[k] = eta[family.column + k - 1] if k > 0 else 0.0

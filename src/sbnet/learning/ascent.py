@@ -71,37 +71,37 @@ def fit(
     ----------
     network : Network
         Where to start; its graph stays as it is.
-    X
+    X : table, Dask collection, stream or folder
         Rows by units; NaN (or -1, or a mask) where a unit is missing or hidden. Fewer columns than units mean the last
         units, the bottom layer. Tables are read as by :func:`sbnet.infer_many`. Or a Dask array or data frame, whose
         partitions are learned from where they lie. Or rows that do not fit in memory: an iterator of tables, a function
         that makes one for each epoch, or a folder of Parquet files; they are shuffled within a buffer of 64 MB.
     epochs : int
         How often to go through the table: 5 times by default, and an iterator once.
-    optimizer
+    optimizer : Optimizer, optional
         :class:`SGD` with rate 0.05, as in the paper, or :class:`Adam`.
     batch_size : int
         Rows per step; 1 is the paper's procedure. Larger batches use all cores.
     solver : DifferentiableSolver
         By default a :class:`MeanField` with the paper's logarithm term, which is quick, and a tolerance of 0.001 nats.
-    prior
+    prior : Gaussian, Laplace or Penalty, optional
         :class:`Gaussian` or :class:`Laplace`, for the posterior mode instead of the maximum of the bound.
-    validation
+    validation : float or table, optional
         Rows to hold out, as a table or as a fraction of X. The network with the best held-out bound is returned.
     patience : int
         Stop when the held-out bound has not risen for that many epochs.
-    sample_weight
+    sample_weight : array_like, optional
         A weight for each row of X.
     pseudo_count : float
         What each entry of a table counts beside the rows, a Dirichlet prior. Tables are learned once in each epoch,
         from how often mean field theory expects each entry to be used; what is zero stays zero.
-    frozen
+    frozen : iterable of str and tuples, or bool array
         Units (whose bias or table stays) and edges, as (parent, child), that do not learn; or a mask, weights first.
     shuffle : bool
         Go through the rows in a new random order in each epoch; otherwise in that of the table.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator. Equal seeds give equal weights, wherever the work is done.
-    callbacks
+    callbacks : sequence of callables
         Called after each epoch with its number, the network, and the mean bound.
     log_likelihood : bool
         Also sum the exact log-likelihood of the rows after each epoch. Only for networks small enough to enumerate.
@@ -111,9 +111,9 @@ def fit(
         A checkpoint to go on from, until `epochs` epochs are done in all. The network, the table and the settings must
         be those of that run, and the weights will be the same, to the last bit, as if it had never stopped. True means
         the file given as `checkpoint` if it is there, and a new run if not. The random state is the one in the file.
-    threads, executor, progress, missing
-        As in :func:`sbnet.infer_many`; `missing` also for the table of `validation`. To an executor each step sends
-        its rows and the parameters, so that it pays for large batches; the weights are the same with any.
+    threads, executor, progress, missing : as in :func:`sbnet.infer_many`
+        `missing` is also for the table of `validation`. To an executor each step sends its rows and the parameters, so
+        batches should be large; the weights are the same with any.
 
     Returns
     -------
@@ -332,7 +332,7 @@ def _check(optimizer: Any, solver: Any, batch_size: int, patience: int | None, v
 
 
 def _epochs(epochs: int | None, X: Any) -> int:
-    """As many as asked for; an iterator has one."""
+    """The number of epochs; an iterator has one."""
     if epochs is None:
         return 1 if is_once(X) else 5
     if is_once(X) and epochs != 1:

@@ -72,17 +72,17 @@ def gradient(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them; NaN where a unit is hidden or missing.
     solver : DifferentiableSolver
         :class:`MeanField` by default, with any `log_term`; each has its own gradient.
-    start
+    start : array_like, optional
         Starting means, rows by units.
-    row_weight
+    row_weight : array_like, optional
         A weight for each row, one by default.
-    threads
+    threads : int, optional
         Number of threads; all cores by default. The result does not depend on it.
-    executor
+    executor : concurrent.futures.Executor, optional
         Where the work is done instead, as in :func:`sbnet.infer_many`; nor on that.
 
     Returns
@@ -157,7 +157,7 @@ class Objective:
     def gradient(
         self, parameters: FloatArray, states: States, start: FloatArray | None, row_weight: FloatArray
     ) -> Solved:
-        """That of checked rows in the internal form, at parameters (weights first) that no network has yet."""
+        """The gradient for checked rows of states, at parameters (weights first) that belong to no network yet."""
         n_weights, n_bias = len(self.model.value.weight), int(self.model.value.threshold[-1])
         n, size = len(states), getattr(self.solver, "rows_at_once", _BLOCK)
         cuts = [slice(first, min(first + size, n)) for first in range(0, n, size)]
@@ -190,7 +190,7 @@ def _gradient(model: Model, weight: FloatArray, bias: FloatArray, solver: Differ
 
 
 def _gradient_with_tables(network: Network, parameters: FloatArray, solver: Any, block: Block) -> Solved:
-    """The same where variables have tables; a row that cannot be says nothing."""
+    """The gradient where variables have tables; impossible rows have none."""
     states, start, row_weight = block.columns
     weight, bias, entries = np.split(parameters, [len(network.weight), len(network.weight) + len(network.bias)])
     network = network.with_parameters(weight=weight, bias=bias, tables=tables_from(network, entries))

@@ -79,7 +79,7 @@ class Distributed(Source):
         return {"table": np.frombuffer(digest, np.uint8), "validation": held}
 
     def batches(self, generator: np.random.Generator) -> Iterator[Batch]:
-        """As many steps as batches of that size would take; each has the same share of every partition."""
+        """The batches of an epoch, each with an equal share of every partition."""
         seed = int(generator.integers(2**63))
         counts = [size.rows for size in self._sizes]
         n = len(counts)

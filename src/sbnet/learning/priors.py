@@ -108,7 +108,7 @@ class _Prior:
 
     @cached_property
     def penalty(self) -> Penalty:
-        """As an elastic net."""
+        """The prior as an elastic net."""
         raise NotImplementedError
 
     def gradient(self, weight: FloatArray, bias: FloatArray) -> FloatArray:

@@ -101,7 +101,7 @@ def wake_sleep(
     ----------
     network : Network
         Where to start; its graph stays as it is. The recognition network starts with zeros.
-    X
+    X : table
         Rows by units. Units that no row observes, or that have no column, are hidden; fewer columns than units mean the
         last units, the bottom layer. All other units must be observed in every row.
     epochs : int
@@ -110,11 +110,11 @@ def wake_sleep(
         The learning rate η of both networks.
     shuffle : bool
         Go through the rows in a new random order in each epoch; otherwise in that of the table.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator. Equal seeds give equal weights.
-    callbacks
+    callbacks : sequence of callables
         Called after each epoch with its number, the network, and the mean estimate (see `WakeSleepResult`).
-    progress
+    progress : bool, optional
         As in :func:`sbnet.infer_many`.
 
     Returns

@@ -58,7 +58,7 @@ class Design:
 
     @classmethod
     def of(cls, cells: States, weight: FloatArray, *, first: int = 0) -> Design:
-        """Of a table of 0, 1 and -1 (not observed), with a weight for each row."""
+        """The design of a table of 0, 1 and -1 (not observed), with a weight for each row."""
         kept, group = np.unique(first_equal(cells), return_inverse=True)
         total = np.bincount(group, weights=weight, minlength=len(kept)).astype(np.float64)
         cells = cells[kept]

@@ -41,7 +41,7 @@ class Task(NamedTuple):
 
 
 class BoundGradient(NamedTuple):
-    """Of a batch: its rows, the sum of their weights, the weighted sum of bounds, and the gradient of their mean."""
+    """The gradient of a batch: its rows, the sum of weights, the weighted sum of bounds, the gradient of their mean."""
 
     rows: int
     weight: float
@@ -234,7 +234,7 @@ def is_share(validation: Any) -> bool:
 
 
 def row_weights(n: int, sample_weight: ArrayLike | None) -> FloatArray:
-    """One for each row."""
+    """A weight for each row."""
     if n == 0:
         raise ParameterError("there are no rows to learn from")
     if sample_weight is None:

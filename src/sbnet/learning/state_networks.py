@@ -60,11 +60,11 @@ class StateRows:
 
     @property
     def n_states(self) -> IndexArray:
-        """Of each variable."""
+        """The number of states of each variable."""
         return np.array([len(listed) for listed in self.states], np.int64)
 
     def order(self) -> IndexArray:
-        """As given, but the more cells of a variable are missing the later it comes, and a label last."""
+        """The order of the variables: as given, but those with more missing cells later, and a label last."""
         missing = np.floor(10.0 * (self.cells == HIDDEN).mean(axis=0)) if len(self.cells) else np.zeros(len(self.names))
         if self.label is not None:
             missing[self.label] = np.inf

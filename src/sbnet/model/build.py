@@ -42,26 +42,26 @@ def from_edges(
 
     Parameters
     ----------
-    edges
+    edges : mapping or iterable of tuples
         A mapping from (parent, child) to the weight, or (parent, child, weight) triples. The weight is a number between
         variables with two states, else an array, thresholds of the child by states of the parent from 1 on; None into a
         variable that has a table.
-    bias
+    bias : mapping, optional
         Biases by name; zero where none is given. A unit that appears only here has no edges. A variable with K states
         has K - 1 of them.
-    gate
+    gate : str or mapping
         What units are, by name: ``"sigmoid"`` (which all others are) or ``"noisy-or"``; or one word for all units that
         have parents. Weights into a noisy-OR unit are -ln(1 - p) of its causes, its bias is that of its leak;
         :func:`sbnet.noisy_or` takes the probabilities themselves.
-    names
+    names : sequence of str, optional
         The units in the order they should have, as far as parents may come before children. Without it, the order is
         that in which the units are first mentioned.
-    states
+    states : mapping, optional
         The names of the states of variables that have others than no and yes, in order.
-    tables
+    tables : mapping, optional
         Tables by name: probabilities in an array with an axis for each parent and a last one for the states of the
         variable, or in nested mappings from states to what follows; P(second state) is enough of two states.
-    parents
+    parents : mapping, optional
         The parents of variables with tables, in the order of the axes; by default, as their edges are listed. Edges
         from them need not be listed.
 
@@ -247,12 +247,12 @@ def from_weight_matrix(
 
     Parameters
     ----------
-    weight
+    weight : array_like or sparse matrix
         Square matrix J, a dense array or any scipy sparse matrix; ``J[i, j]`` is the weight from parent j to child i.
         Entries other than zero are edges; a sparse matrix may also store zeros, which are then edges of weight zero.
-    bias
+    bias : array_like, optional
         One number per unit; zero by default.
-    names
+    names : sequence of str, optional
         One name per unit; ``u0``, ``u1``, … by default. If the matrix is not lower triangular, units are put in
         topological order and keep their names.
 
@@ -299,20 +299,20 @@ def layered(
 
     Parameters
     ----------
-    sizes
+    sizes : sequence of int
         Units in each layer, top to bottom. The bottom layer is the data: an array with as many columns matches it.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator.
-    scale
+    scale : float
         Weights and biases are uniform between ``-scale`` and ``scale``, as in the paper's Figure 5 (``scale=1``).
-    autoregressive
+    autoregressive : bool
         Add edges inside the bottom layer: its unit k has the units 0 to k-1 among its parents.
-    bottom_names
+    bottom_names : sequence of str, optional
         Names of the bottom layer; ``x0``, ``x1``, … by default. Hidden units are ``h1_0``, … from the top layer down.
-    gate
+    gate : str, sequence or mapping
         What units are, as in :func:`from_edges`. Weights and biases of noisy-OR units are uniform between 0 and
         ``scale``.
-    states
+    states : mapping or sequence of str, optional
         The names of the states of variables that have others than no and yes, by name; or one list for all variables of
         the bottom layer.
 
@@ -385,11 +385,11 @@ def add_column_mixtures(
     Parameters
     ----------
     network : Network
-    units
+    units : iterable of str, optional
         Names of the units that get mixtures; by default the bottom layer, or all units that have parents.
     count : int
         Latent variables for each of them.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed or generator.
     scale : float
         Weights into latent variables are uniform between ``-scale`` and ``scale``.
@@ -453,12 +453,12 @@ def from_networkx(
 
     Parameters
     ----------
-    graph
+    graph : networkx.DiGraph
         Its nodes become units; nodes that are not strings are named by ``str(node)``.
-    weight, bias, gate
+    weight, bias, gate : str
         The edge attribute and the node attributes that hold the parameters and the gate; where they are missing, zero
         and ``"sigmoid"``.
-    states, table
+    states, table : str
         The node attributes that hold the names of states and a table, where there are more than no and yes, or one. The
         axes of a table are the parents in the order of the edges into the node.
 

@@ -102,7 +102,7 @@ def touching(gate: States, state: int, slope: FloatArray, low: FloatArray, high:
 
 
 def _touching_noisy(state: int, slope: FloatArray, low: FloatArray, high: FloatArray) -> FloatArray:
-    """The same of -x, which is straight, and of ln(1 - e^-x), with slope 1 / (e^x - 1)."""
+    """The maximum for a noisy-OR unit: -x is linear, and ln(1 - e^-x) has the derivative 1 / (e^x - 1)."""
     if state == 0:
         return np.where(slope > -1.0, low, high)
     x = np.clip(np.log1p(1.0 / np.maximum(slope, 1e-300)), low, high)

@@ -151,7 +151,7 @@ def count(n: int, what: str) -> str:
 
 
 def topological_order(names: Sequence[str], parent: IndexArray, child: IndexArray) -> IndexArray:
-    """Of all orders with parents first, the one nearest the given order: of the units that may come next, the first."""
+    """The order with parents first that is nearest the given one: of the units that may come next, the first."""
     n = len(names)
     if np.all(parent < child):
         return np.arange(n, dtype=np.int64)

@@ -285,9 +285,9 @@ class Network:
 
         Parameters
         ----------
-        unit
+        unit : str or int
             Its name or number.
-        given
+        given : sequence, optional
             A mapping from parents to states, or the parents that are on, or a list of either; parents that are not
             named are off. By default all states of up to five parents; of more, none on, each alone, and all.
 
@@ -402,13 +402,13 @@ class Network:
 
         Parameters
         ----------
-        weight
+        weight : array_like, sparse matrix or mapping, optional
             One number per edge, in the order of :attr:`weight` and :meth:`edges`; or a matrix J, dense or sparse, that
             is zero where there is no edge; or a mapping from (parent, child) to the weights that change, which are
             arrays where there are more than two states.
-        bias
+        bias : array_like or mapping, optional
             One number per unit, or a mapping from names to the biases that change.
-        tables
+        tables : mapping, optional
             The tables that change, by name.
 
         Returns

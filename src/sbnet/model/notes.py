@@ -97,5 +97,5 @@ def as_words(note: Note) -> dict[str, Any]:
 
 
 def written(notes: Mapping[str, Note]) -> dict[str, Note]:
-    """Those notes in which something is written."""
+    """The notes that are not empty."""
     return {name: note for name, note in notes.items() if note is not NOTHING and note}

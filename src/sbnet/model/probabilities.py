@@ -48,29 +48,29 @@ def noisy_or(
 
     Parameters
     ----------
-    causes
+    causes : mapping
         A mapping from (cause, effect) to p, the probability that this cause alone produces the effect. An effect may
         be a cause of others. A p of 0 is an edge without influence; a p of 1 never fails: evidence against it is
         impossible, with ln P of minus infinity. Of an effect with more than two states, p is a mapping from its states
         to the probabilities that this cause alone brings it there, or a list of them, of the states from the second one
         on; of a cause with more than two states, a mapping from its states, or a list from the second one on, to such
         a p.
-    leak
+    leak : float or mapping
         The probability of an effect without any of its causes, by name or one for all. Without a leak an effect that
         is observed must have a cause: mean field theory, which takes causes as independent, then has poor bounds. A
         small leak, say 0.001, gives better ones and is often nearer the truth. Of an effect with more than two states,
         probabilities as in `causes`. It is a cause of its own that is always present, apart from all others.
-    prior
+    prior : float or mapping, optional
         The probability of each unit that is only a cause, by name or one for all; of one with more than two states, a
         mapping from its states, or a list.
-    states
+    states : mapping, optional
         The names of the states of variables that have others than no and yes, in order.
-    is_a
+    is_a : mapping, optional
         Effects in a hierarchy: a mapping from effects to what each is a kind of, a name or several, such as
         ``{"focal seizure": "seizure"}``. Causes of an effect are then linked to its relatives too, to vaguer ones with
         0.3 times its probability and to more specific ones as often as their leaks say; see
         :mod:`sbnet.model.hierarchy`. Effects of two states only, and leaks other than zero make sense of it.
-    about, group
+    about, group : mapping, optional
         What units stand for, and groups of them, by name: see :class:`Note`. "causes" and "findings" are the usual
         groups.
 
@@ -383,14 +383,14 @@ def nearest(network: Network, unit: str | int, *, gate: str, probability: float 
     Parameters
     ----------
     network : Network
-    unit
+    unit : str or int
         Its name or number.
-    gate
+    gate : str
         ``"sigmoid"`` or ``"noisy-or"``: what it becomes. Nearest in nats, over states of its parents, all of them for
         up to 12 parents, 4,096 random ones for more.
     probability : float
         With which each parent is on in these states.
-    rng
+    rng : int or numpy.random.Generator, optional
         Seed of the random ones.
 
     Returns

@@ -306,7 +306,7 @@ class Bar:
         self._drawn = 0.0
 
     def update(self, finished: int) -> None:
-        """So many rows are done."""
+        """Tell that `finished` more rows are done."""
         now = time.monotonic()
         if not self._show or now - self._begin < _PATIENCE or now - self._drawn < _PATIENCE / 10:
             return

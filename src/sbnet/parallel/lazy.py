@@ -43,7 +43,7 @@ class Partitions:
 
     @classmethod
     def of(cls, X: Any) -> Partitions:
-        """Of an array of rows by columns, whose columns may be cut as well, or of a data frame."""
+        """The partitions of an array of rows by columns, whose columns may be cut as well, or of a data frame."""
         if hasattr(X, "columns"):
             pieces = list(X.to_delayed())
             return cls(pieces, (np.nan,) * len(pieces), X._meta)

@@ -41,7 +41,7 @@ def associations(
     bootstrap : int
         Learn again from so many tables of rows drawn with replacement, without hidden units, and write beside each edge
         in how many of them there is one of the same sign. 20 tell accidents from what is stable.
-    X
+    X : table, optional
         The table that the density was fitted to; a bootstrap needs it.
     random_state : int
         Seed of the bootstrap.

@@ -17,7 +17,7 @@ def missing(table: Any, *, ax: Axes | None = None) -> Axes:
 
     Parameters
     ----------
-    table
+    table : table or Schema
         Any table that :class:`~sbnet.estimators.SBNDensity` takes; or the ``schema_`` that it has learned. Blanks
         of tick boxes are answers, and not missing.
     ax : matplotlib.axes.Axes, optional

@@ -39,9 +39,9 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     ----------
     net : Network
         At most 2,000 units; :meth:`sbnet.Network.subnetwork` takes a part of a larger one.
-    evidence
+    evidence : mapping or sequence, optional
         One pattern. Observed units become squares, black for 1 and white for 0.
-    means
+    means : array_like or Posterior, optional
         Fill hidden units by their mean, from 0 to 1: one number per unit, a mapping from names (units left out stay
         white), or anything with an attribute ``means``. Of a variable with more than two states it is the probability
         that it is not in the first, and observed ones are black in all others.

@@ -27,7 +27,7 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     ----------
     network : Network
         At most 2,000 units; :meth:`sbnet.Network.subnetwork` takes a part of a larger one.
-    order
+    order : sequence of str or int, optional
         The units to show, by name or number, in the order of rows and columns; by default all of them, parents first.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
@@ -90,10 +90,10 @@ def receptive_fields(
         Its pixels are children of the units drawn.
     shape : (int, int)
         Rows and columns of an image.
-    units
+    units : sequence of str or int, optional
         The units to draw, by name or number; by default all that are parents of pixels without being pixels, or
         latent variables of column mixtures, themselves.
-    pixels
+    pixels : sequence of str or int, optional
         The units that are pixels, row by row; by default the last of the network, without such latent variables.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.

@@ -35,7 +35,7 @@ def means(
     ----------
     posterior : Posterior
         One answer: of :func:`sbnet.infer`, or a row of :func:`sbnet.infer_many`.
-    intervals
+    intervals : mapping, optional
         Drawn as whiskers: what :func:`sbnet.posterior_intervals` returns, or any mapping from names to two bounds.
         Units left out have none.
     n : int

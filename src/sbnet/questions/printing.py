@@ -104,7 +104,7 @@ class Terms:
         return ", ".join([*told, *([f"… {left:,} more"] if left else [])])
 
     def html(self) -> str:
-        """All of them that are shown."""
+        """The text, escaped for HTML."""
         return html.escape(self.text())
 
 

@@ -88,7 +88,7 @@ class _Rules(NamedTuple):
 
 
 def _rules(network: Network) -> _Rules:
-    """Of a network, worked out once."""
+    """The rules of a network, computed once."""
     known: _Rules | None = network._cache.get(_Rules)
     if known is not None:
         return known

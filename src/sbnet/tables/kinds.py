@@ -114,7 +114,7 @@ class Column:
         return np.array([own.mean() for own in each]), np.concatenate(each)
 
     def nearest(self, probabilities: FloatArray) -> list[Any]:
-        """Of numbers in intervals: the cells seen in fitting that are nearest to what is expected, for rows of
+        """For numbers in intervals, the seen cells that are nearest to the posterior mean, given rows of
         probabilities of states."""
         means, every = self._sizes
         order = np.argsort(every, kind="stable")

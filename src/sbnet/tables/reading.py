@@ -230,7 +230,7 @@ def _decoded(text: io.TextIOWrapper, what: str, encoding: str) -> Iterator[str]:
 
 
 def _encoding(given: str | None, start: bytes) -> str:
-    """That which is given, if Python knows it; else by a byte order mark, by zeros, as UTF-16 has them, or UTF-8."""
+    """The encoding that is given, if Python knows it; else by a byte order mark, by zeros (UTF-16), or UTF-8."""
     if given is not None:
         try:
             "a".encode(given)

@@ -275,7 +275,7 @@ class Schema:
         return f"<pre>{html.escape(str(self))}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as JSON knows it."""
+        """The schema as values of JSON."""
         columns = [
             {k: _to_json(v) for k, v in asdict(column).items() if v or k in ("name", "kind")} for column in self.columns
         ]

@@ -74,7 +74,7 @@ def highest_observed(gate: int, state: int, c: Any, lam: Any, low: Any, high: An
 
 
 def _highest_present(c: Any, lam: Any, low: Any, high: Any) -> Any:
-    """That of a noisy-OR unit that is on; below LEAST, where its probability is level, low and high decide."""
+    """Not below the maximum for a noisy-OR unit that is on, whose probability is constant below LEAST."""
     least = type(c)(LEAST)
     at = high if lam <= 0 else type(c)(min(max(math.log1p(1.0 / float(lam)) - float(c), float(low)), float(high)))
     x = (c + at).max(least)
@@ -119,7 +119,7 @@ def highest_hidden(gate: int, c: Any, eta: Any, lam: Any, low: Any, high: Any) -
 
 
 def _highest_noisy(c: Any, eta: Any, lam: Any, low: Any, high: Any) -> Any:
-    """That of a noisy-OR unit; its probability is level below LEAST, so that nothing there is much above that."""
+    """Not below the maximum for a hidden noisy-OR unit, whose probability is constant below LEAST."""
     least = type(c)(LEAST)
 
     def g(x: Any) -> Any:

@@ -217,12 +217,12 @@ def upper_bound(
     Parameters
     ----------
     network : Network
-    evidence
+    evidence : mapping, sequence or table
         One pattern or a table of them; units left out, NaN or -1 are not observed, and a pair in a mapping is soft
         evidence, as in :func:`sbnet.infer`.
-    do
+    do : mapping, sequence or table, optional
         Units held by intervention, as in :func:`sbnet.infer`.
-    condition
+    condition : int, str or sequence of these, optional
         Units whose joint states are enumerated, each with a bound of its own: names, or a whole number k, for about
         :math:`2^k` subproblems at most, split one after the other where that lowers the bound most. Never worse than
         without, and the work grows as :math:`2^k`. Names that a row observes are passed over.
@@ -231,7 +231,7 @@ def upper_bound(
     table_up_to : int
         The states of that many hidden parents of a unit, those with the largest weights, are enumerated; the others
         are bounded by a line, which is quicker and looser. Zero: lines only.
-    progress
+    progress : bool, optional
         Show a progress bar; by default, if the work is long and standard error is a terminal.
     settings : UpperBoundSettings, optional
         What is seldom told: when to stop, threads, an executor.

@@ -43,7 +43,7 @@ class Bounded(NamedTuple):
 
 
 def bucket_bound(network: Network, row: States, room: float) -> Bounded:
-    """Of one row, with products of at most 2**room numbers; rounding is covered."""
+    """The bound of one row, with products of at most 2**room numbers; rounding is covered."""
     live = live_variables(network.model, row)
     factors, widest = _factors(network, row, np.flatnonzero(live).tolist(), room)
     exact = not widest
@@ -74,7 +74,7 @@ def bucket_bound(network: Network, row: States, room: float) -> Bounded:
 
 
 def split_bound(network: Network, row: States, room: float, units: Sequence[int]) -> float:
-    """The same for each joint state of some hidden variables, together."""
+    """The bound with some hidden variables enumerated: the sum of the bounds of their joint states."""
     rows = row[None, :]
     for v in units:
         rows = np.repeat(rows, network.n_states[v], axis=0)
@@ -120,7 +120,7 @@ def _product(n_states: IndexArray, factors: list[Factor]) -> Factor:
 
 
 def _factors(network: Network, row: States, live: list[int], room: float) -> tuple[list[Factor], tuple[int, ...]]:
-    """Those of families, what is observed put in; and the hidden variables of the largest that is replaced."""
+    """The factors of families, given the evidence; and the hidden variables of the largest one that is replaced."""
     tables, found = {network.index(name): table for name, table in network.tables.items()}, list[Factor]()
     widest: tuple[int, ...] = ()
     for family in families_of(network.model, network.bias, live, tables, LEAST):
@@ -134,7 +134,7 @@ def _factors(network: Network, row: States, live: list[int], room: float) -> tup
 
 
 def _by_weight(family: Family, axes: tuple[int, ...]) -> tuple[int, ...]:
-    """Those of its variables that are hidden, parents of large weights first."""
+    """The hidden variables of a family, parents of large weights first."""
     size = {u: -float(np.abs(weight).max()) for u, weight in zip(family.parents, family.weights, strict=True)}
     return tuple(sorted(axes, key=lambda v: size.get(v, 0.0)))
 

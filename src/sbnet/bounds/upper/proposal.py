@@ -67,7 +67,7 @@ class Proposal(NamedTuple):
 
 
 def propose(row: Reduced, limits: Limits, given: Parameters, means: FloatArray) -> Proposal:
-    """That of the upper bound at given parameters, with the factorial distribution around the means of all units."""
+    """The proposal of the upper bound at given parameters, and the factorial distribution with these means."""
     sums, model = row.sums(limits.exact_up_to, findings=limits.findings), row.network.model
     problem = row.problem
     regions = divide(problem, model, row.states, row.bias, sums.large, limits.table_up_to)

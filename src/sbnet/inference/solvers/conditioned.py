@@ -43,7 +43,7 @@ class Conditioned:
         or a number of units, chosen in each row by measured gain: hidden units are tried beside those already chosen,
         and the one that raises the bound most is taken. All are tried for the first place; for later ones, when that
         would take more than 256 problems, those that gained most when last tried.
-    solver
+    solver : Solver
         What solves each problem; :class:`MeanField` by default, or anything else that has a bound.
 
     Notes

@@ -109,7 +109,7 @@ class Row:
         return log_p
 
     def filled(self, number: int) -> States:
-        """So many states of which the evidence is filled in."""
+        """Complete states with the evidence filled in, `number` of them."""
         return np.repeat(self.row[None, :], number, axis=0)
 
 
@@ -138,7 +138,7 @@ class Numbers:
         self.streams, self.count = streams, 0
 
     def next(self) -> FloatArray:
-        """One for each stream."""
+        """The next uniform number of each stream."""
         self.count += 1
         with np.errstate(over="ignore"):
             return uniforms(self.streams + np.uint64(self.count) * GOLDEN)
@@ -182,7 +182,7 @@ def _log_mean(log_w: FloatArray) -> float:
 
 
 def _resampled(p: FloatArray, u: float) -> IndexArray:
-    """Which particles go on: each as often as its weight says, systematically."""
+    """Systematic resampling: each particle as often as its weight says."""
     ends = np.cumsum(p)
     place = np.searchsorted(ends, (u + np.arange(len(p))) / len(p) * ends[-1], side="right")
     found: IndexArray = np.minimum(place, np.flatnonzero(p > 0.0)[-1])

@@ -28,7 +28,7 @@ class Links(NamedTuple):
     strength: FloatArray
 
     def some(self, which: BoolArray | IndexArray) -> Links:
-        """A part of them."""
+        """Some of the links."""
         return Links(self.one[which], self.other[which], self.strength[which])
 
 

@@ -36,7 +36,7 @@ class Gibbs:
         Sweeps thrown away at the start of each chain.
     chains : int
         Number of chains, two or more.
-    rng
+    rng : int or numpy.random.Generator
         Seed. Equal seeds give equal answers, whatever the number of threads and wherever a row stands in a table.
 
     Examples

@@ -55,7 +55,7 @@ class MeanField:
         A unit with at most that many hidden parents gets its exact term by a sum over their states, which is tighter.
         In a small network that may be every unit, whatever `log_term` says; the answer tells how many
         (:attr:`Posterior.enumerated`), and prints it. Zero gives the bound of `log_term` to the letter.
-    rng
+    rng : int or numpy.random.Generator
         Seed of the random starting points.
 
     Examples
@@ -113,7 +113,7 @@ class MeanField:
         return best
 
     def _point(self, network: Network, k: int, n: int) -> FloatArray:
-        """The same starting point for every row, so that a row's answer does not depend on its neighbours."""
+        """A starting point that all rows share, so that a row's answer does not depend on its neighbours."""
         point = np.random.default_rng([self._seed, k]).random(len(network.bias))
         point /= network.n_states[network.columns[0]] - 1  # those of a variable sum to less than one
         return np.repeat(point[None, :], n, axis=0)

@@ -210,7 +210,7 @@ class Grown(NamedTuple):
 
     @property
     def bound(self) -> float:
-        """That of all components together."""
+        """The bound of all components together."""
         return _together(self.parts)
 
     @property
@@ -254,7 +254,7 @@ class _Pairs(NamedTuple):
 
     @staticmethod
     def joined(pairs: Sequence[_Pairs]) -> _Pairs:
-        """All of several."""
+        """Several records as one."""
         return _Pairs(*(np.concatenate(arrays) for arrays in zip(*pairs, strict=True)))
 
     def where(self, up: BoolArray, others: _Pairs) -> _Pairs:
@@ -385,7 +385,7 @@ class _Ascent:
 
 
 def _means(network: Network, mixtures: Sequence[Grown], row: States, bias: FloatArray) -> FloatArray:
-    """Of all units. Barren ones follow from each component of the part that they depend on."""
+    """The means of all units. Barren ones follow from each component of the part that they depend on."""
     means = np.where(row == HIDDEN, np.nan, row)[None, :]
     each = [np.array([part.mu for part in one.parts]) for one in mixtures]
     for one, mu in zip(mixtures, each, strict=True):

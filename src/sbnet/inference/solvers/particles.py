@@ -56,7 +56,7 @@ def suits(network: Network) -> bool:
 def particles(
     network: Network, states: States, seeds: Seeds, *, number: int, draws: int = 0, executor: Executor | None = None
 ) -> Particles:
-    """So many particles of each row, by a seed for each: neither the executor nor other rows change an answer."""
+    """Particles of each row, from a seed for each: neither the executor nor other rows change an answer."""
     blocks = RowBlocks(states, seeds, most=_MOST, least=_LEAST)
     parts = map_blocks(
         partial(_particles, network, _graph(network), Effort(number, SWEEPS, draws)), blocks, executor=executor

@@ -105,11 +105,10 @@ class DifferentiableSolver(Solver, Protocol):
 
         Parameters
         ----------
-        model, bias
+        model, bias : Model, FloatArray
             The parameters of a network, as its :attr:`~sbnet.Network.model` and :attr:`~sbnet.Network.bias` have them;
             learning changes them at every step, and makes a network of them after an epoch.
-        states, start, trace
-            As in :meth:`Solver.solve`.
+        states, start, trace : as in :meth:`Solver.solve`
         row_weight : ndarray of shape (n,), optional
             Without it there is no gradient.
 

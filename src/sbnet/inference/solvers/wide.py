@@ -135,7 +135,7 @@ class Wide:
         return float(np.abs(self.bias).sum() + ranges) + 800.0 * len(self.bias)
 
     def mean(self, q: Q, kept: int | None = None) -> FloatArray:
-        """Of ln P; or the derivative by Q of one variable, but for a constant: what eq. (24) takes."""
+        """The mean of ln P; or its derivative by Q of one variable, up to a constant: the input of eq. (24)."""
         flat, own = np.concatenate([q[u] for u in self.parents]), self._own(q)
         if kept is None or kept == self.family.variable:
             x, t = self.bias + self.weight @ flat, np.array([term.at(flat).value for term in self.terms])
