@@ -19,10 +19,10 @@ count = np.arange(9)
 names = [f"cause {k}" for k in range(8)]
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.5), layout="constrained")
 for label, (net, color, style) in nets.items():
-    chance = net.conditional("symptom", [names[:n] for n in count]).p
+    probability = net.conditional("symptom", [names[:n] for n in count]).p
     others = [{"symptom": 1} | dict.fromkeys(names[1 : n + 1], 1) for n in count[:-1]]
     blame = [sb.exact_posterior(net, evidence)["cause 0"] for evidence in others]
-    left.plot(count, chance, style, color=color, ms=5, label=label)
+    left.plot(count, probability, style, color=color, ms=5, label=label)
     right.plot(count[:-1], blame, style, color=color, ms=5)
 left.set(xlabel="causes present", ylabel="P(symptom)", ylim=(0, 1.03), title="What causes do together")
 right.axhline(0.1, color="#999999", lw=1, ls=":")

@@ -45,9 +45,10 @@ _DRAWS = 1 << 14
 class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     """The class of each row of a table, with missing values marginalised.
 
-    Of an ordinary table the label becomes the last variable of one network of all columns, :class:`SBNDensity` says
-    which: its regression on the columns has rules of boosted trees where held-out rows gain by them, and a cell that is
-    missing is summed over by the rest of the network. Nothing has to be set.
+    Of an ordinary table the label becomes the last variable of one network of all columns, an :class:`SBNDensity`. Its
+    regression on the columns has rules of boosted trees where the validation log-likelihood improves by them, and a
+    missing cell is marginalised by the rest of the network. Nothing has to be set. :doc:`/guide/classification` shows
+    how to use it, :doc:`/explain/theory` has the mathematics.
 
     For arrays of zeros and ones, and where `density`, `hidden` or `tune` is given and all columns have two states,
     there is a sigmoid belief network for each class, and Bayes' rule, as in section 4 of the paper. A row

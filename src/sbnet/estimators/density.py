@@ -29,14 +29,15 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
     Any table is taken: `schema_` says how each column was read. Where some have more than two states each becomes a
     variable of one network, regressed on those before it (sequential logits, an elastic net whose strength is chosen
-    for each on held-out rows); scores are then likelihoods, over intervals of numbers, exact where the missing cells of
-    a row have at most 256 joint states and estimates beyond. The settings of hidden layers below are for tables in
+    for each on validation rows); scores are then likelihoods, over intervals of numbers, exact where the missing cells
+    of a row have at most 256 joint states and estimates beyond. The settings of hidden layers below are for tables in
     which all columns have two states: a sigmoid belief network.
 
     The columns are the bottom layer; hidden layers above explain their correlations. Cells may be missing (NaN), in
     learning and in use, and are left out rather than imputed. Learning goes through :func:`sbnet.fit`, from small
     random weights and biases of the columns that give their means. A column without any observed cell is a fair coin,
-    apart from everything else.
+    apart from everything else. :doc:`/guide/densities` shows how to use it, :doc:`/explain/sparse_priors` why it learns
+    well, and :doc:`/explain/why_bounds_hold` why its scores are bounds.
 
     Parameters
     ----------

@@ -45,7 +45,8 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
     Observed cells stay as they are, to the last bit, and the table comes back as it was given, of the same kind and
     with the same types. The cells of a row are filled in together, so that they do not contradict each other: with the
     completion of the row that has the most cells right in the mean, numbers with the seen value nearest to their
-    posterior mean, or with a draw. Columns that name rows are left alone.
+    posterior mean, or with a draw. Columns that name rows are left alone. :doc:`/guide/imputation` shows how to use it;
+    behind it is an :class:`SBNDensity`, whose posteriors are exact sums (:doc:`/explain/elimination`) or particles.
 
     A table of zeros and ones alone is an array of numbers: what is filled in is the posterior mean of a cell given the
     observed cells of its row, a number between 0 and 1, or a draw of 0 or 1. Where all columns have two values, others

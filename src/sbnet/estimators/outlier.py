@@ -20,10 +20,11 @@ from sbnet.learning.streams import is_stream
 
 
 class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
-    """Rows that a sigmoid belief network learned from the table finds unlikely.
+    """Rows that a density learned from the table, an :class:`SBNDensity`, finds improbable.
 
     The score of a row is a lower bound on the logarithm of its probability, over its observed cells, in nats. Cells may
     be missing (NaN), in learning and in use: nothing is imputed, and a row with fewer cells has less to be odd with.
+    :doc:`/guide/outliers` shows how to use it, :doc:`/explain/why_bounds_hold` why scores are bounds.
 
     Parameters
     ----------

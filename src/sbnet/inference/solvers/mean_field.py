@@ -23,7 +23,7 @@ from sbnet.questions.reduction import absorb_rows
 
 @dataclass(frozen=True)
 class MeanField:
-    """Mean field theory: factorial posteriors and a rigorous lower bound on ln P(evidence), eqs. (15)-(24).
+    """Mean field theory (variational inference): factorial posteriors and a lower bound (the ELBO), eqs. (15)-(24).
 
     Rounding is covered: a margin in proportion to weights and biases, :mod:`sbnet.bounds.margins`, is taken off.
 
