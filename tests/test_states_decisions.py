@@ -13,6 +13,7 @@ import oracle
 import sbnet as sb
 from sbnet.bounds import lower_bound
 from sbnet.cli import main
+from sbnet.inference.solvers import enumeration
 from strategies import live_units, state_networks, states_of
 from test_states_bounds import magnitude, mixed  # noqa: F401 (a fixture)
 
@@ -138,6 +139,22 @@ def test_the_lower_bound_at_any_means_is_that_of_the_oracle(network, data):
 def test_a_breakdown_with_a_report_and_an_intervention(mixed):  # noqa: F811
     found = sb.infer(mixed, {"ill": 1, "mood": [0.2, 0.0, 0.9]}, do={"flu": 1})
     assert found.breakdown().bound == pytest.approx(found.bound, abs=1e-6)
+
+
+def test_tables_of_half_a_million_numbers_are_summed_before_means_are_estimated(monkeypatch):
+    """Two effects of five causes with 14 states: 14**5 numbers are a tenth of a second."""
+    rng, causes = np.random.default_rng(3), [f"c{k}" for k in range(5)]
+    edges = {(cause, effect): rng.normal(0, 2, (1, 13)) for cause in causes for effect in ("first", "second")}
+    net = sb.from_edges(edges, states={cause: [f"s{k}" for k in range(14)] for cause in causes})
+    evidence = {"first": 1, "second": 0}
+    found = sb.next_question(net, {"first": 1}, about=causes, among="second")
+    assert found.exact
+    assert sb.contributions(net, evidence, about=causes).exact
+    post, exact = enumeration.best(lambda solver: sb.infer(net, evidence, solver=solver))
+    assert exact
+    assert post.bound == pytest.approx(sb.log_likelihood(net, evidence), rel=1e-12)
+    monkeypatch.setattr(enumeration, "_WORK", 2.0**19)  # half of it
+    assert not enumeration.best(lambda solver: sb.infer(net, evidence, solver=solver))[1]
 
 
 # --- pictures and the page --------------------------------------------------------------------------------------------

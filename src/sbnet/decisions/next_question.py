@@ -184,8 +184,8 @@ def next_question(
     whose answer changes nothing; e to its power is by how much the probability of what is true will rise, in the
     geometric mean. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
     proportion to :math:`e^{L_s}`, L being the bounds. That is exact where sums over all states are feasible, with
-    tables of 2**18 numbers or as many as 18 positive findings of independent causes, and they stand in the place of a
-    solver; else it is as good as the solver.
+    tables of 2**18 numbers (2**22 for variables with states or tables of their own) or as many as 18 positive findings
+    of independent causes, and they stand in the place of a solver; else it is as good as the solver.
 
     Parameters
     ----------
@@ -314,7 +314,7 @@ def _answered(present: Present, solver: Solver | None) -> Present:
         return present
 
     def ask(other: Solver | None) -> Posterior:
-        return infer(network, present.findings, solver=solver or (other if network.is_binary else None))
+        return infer(network, present.findings, solver=solver or other)
 
     return present._replace(known=(best(ask)[0],))
 

@@ -32,7 +32,7 @@ LIMIT = 25
 _FEW = 2
 """Hidden parents up to which a noisy-MAX variable is a table over them."""
 _WHOLE = 1 << 14
-"""Numbers in a table from which on the states of a variable are summed one after the other."""
+"""Numbers in a table from which on the states of a variable are summed a few at a time."""
 _AT_ONCE = 1 << 18
 """Numbers in the largest table of all rows that are worked on at once."""
 _UNLIKELY = -600.0
@@ -90,8 +90,10 @@ class Plan:
             joint = step.scope if step.variable < 0 else (step.variable, *step.scope)
             sizes = tuple(n_states[v] for v in joint)
             shapes = tuple(tuple(n_states[v] if v in scopes[t] else 1 for v in joint) for t in step.inputs)
-            whole = step.variable < 0 or math.prod(sizes) <= _WHOLE
-            slices = (slice(None),) if whole else tuple(slice(s, s + 1) for s in range(sizes[0]))
+            slices: tuple[slice, ...] = (slice(None),)
+            if step.variable >= 0 and math.prod(sizes) > _WHOLE:
+                most = max(1, _WHOLE * sizes[0] // math.prod(sizes))
+                slices = tuple(slice(s, s + most) for s in range(0, sizes[0], most))
             found.append(Work(step, joint, sizes, shapes, slices, user.get(len(self.tables) + k, -1)))
         return found
 

@@ -52,6 +52,7 @@ class Effort(NamedTuple):
     progress: bool | None
     means: bool = True  # are they asked for? Sums over findings take several times as long with them
     one_by_one: bool | None = None  # rows, with arrays? None: if they are few
+    work: float = math.inf  # numbers that are multiplied for a row of variables with states
 
 
 def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[FloatArray, FloatArray]:

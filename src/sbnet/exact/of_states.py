@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
-from sbnet.errors import EvidenceError
+from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.exact.enumeration import Effort, check_limit
 from sbnet.exact.factors import families_of, log_table
 from sbnet.exact.sparse import Sum, patterns
@@ -34,7 +34,11 @@ def means_of_states(
         seen = states[rows[0]].copy()
         seen[hidden] = 0
         variables = np.flatnonzero(live_variables(network.model, seen)).tolist()
-        found = Sum(network, states[rows], variables, effort.limit).solve(states[rows], hidden.tolist())
+        one = Sum(network, states[rows], variables, effort.limit)
+        if one.plan.work > effort.work:
+            bits = math.log2(one.plan.work)
+            raise TooManyHiddenError(f"exact elimination multiplies 2**{bits:.4g} numbers; use a solver instead")
+        found = one.solve(states[rows], hidden.tolist())
         log_p[rows] = found.log_p
         for v in hidden.tolist():
             means[np.ix_(rows, np.r_[network.columns_of(v)])] = found.posteriors[v][:, 1:]

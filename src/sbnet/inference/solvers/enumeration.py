@@ -26,6 +26,9 @@ T = TypeVar("T")
 LIMIT = 18
 """The logarithm to base 2 of the largest table of a small sum, some tenths of a second; or as many positive findings of
 independent causes."""
+_WIDE, _WORK = 22, 2.0**28
+"""The same for variables with states and tables, of which one table is seldom as large as the largest; and how many
+numbers are multiplied for a row, some seconds."""
 _MOST_EDGES = 1 << 14
 """Rows of larger networks are summed with a kernel."""
 _MOST = 2000
@@ -49,11 +52,11 @@ class Sums:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Sum; a wanted unit that dropped out of the sum is brought back."""
-        few = network.n_edges <= _MOST_EDGES  # whatever the number of rows, which depends on the clock
         if not network.is_binary:
-            bound, means = means_of_states(network, states, Effort(LIMIT, 1, progress=False, one_by_one=few))
+            bound, means = means_of_states(network, states, Effort(_WIDE, 1, progress=False, work=_WORK))
             done = np.full(len(states), Status.EXACT.code)
             return Solution(bound, means, done, np.zeros(len(states), np.int64))
+        few = network.n_edges <= _MOST_EDGES  # whatever the number of rows, which depends on the clock
         effort = Effort(LIMIT, 1, progress=False, one_by_one=few)
         bound, means = enumerate_states(network, states, effort)
         size = np.diff(network.graph.indptr)
