@@ -71,6 +71,22 @@ def test_observed_cells_stay_and_copies_agree(imputer, holes):
     assert (number == whole["pclass"]).mean() > 0.995
 
 
+def test_a_number_is_what_is_expected_and_not_what_is_commonest():
+    """Few values, of which the commonest are the outermost: 2 is nearest to the mean, and never the likeliest."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.choice([1, 2, 3], 400, p=[0.45, 0.1, 0.45]), "word": rng.choice(list("ab"), 400)})
+    asked = pd.DataFrame({"size": [np.nan, np.nan], "word": ["a", "b"]})
+    imputer = SBNImputer(random_state=0).fit(frame)
+    assert imputer.transform(asked)["size"].tolist() == [2, 2]
+    assert 2 not in imputer.set_params(strategy="mode").transform(asked)["size"].tolist()
+
+
+def test_a_density_fills_in_tables_of_any_columns(imputer, holes):
+    given, _ = holes
+    density = SBNDensity(random_state=0).fit(given)
+    pd.testing.assert_frame_equal(density.impute(given), imputer.transform(given))
+
+
 def test_what_is_filled_in_is_better_than_the_commonest_value(imputer, holes, passengers):
     given, hide = holes
     whole = imputer.transform(given)

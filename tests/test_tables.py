@@ -25,7 +25,7 @@ import sbnet as sb
 from sbnet.cli import main
 from sbnet.errors import CodingWarning, EvidenceError, SBNetError, TableError, UnknownUnitError
 from sbnet.estimators import SBNDensity, SBNImputer, Training
-from sbnet.estimators._given import PLAIN, Coding
+from sbnet.estimators._given import PLAIN, Coding, codings_of
 from sbnet.questions.evidence import coerce
 from sbnet.tables import words, yes_no
 from sbnet.tables.frames import sheet
@@ -359,7 +359,7 @@ def test_estimators_keep_names_and_codings(kind):
     density = SBNDensity(**QUICK).fit(X)
     assert list(density.feature_names_in_) == list(SMOKERS)
     assert density.network_.names[-3:] == tuple(SMOKERS)
-    assert density.codings_ == {"smoker": Coding("never", "now"), "ill": Coding(1.0, 2.0), "old": PLAIN}
+    assert codings_of(density.schema_) == (Coding("never", "now"), Coding(1.0, 2.0), PLAIN)
     as_numbers = pd.DataFrame(
         {"smoker": [0, 1, 1, nan] * 10, "ill": [0, 1, 1, 0] * 10, "old": pd.Series([0, 1, nan, 1] * 10)}
     )
@@ -404,9 +404,8 @@ def test_a_default_reads_what_is_not_two_valued():
     density = SBNDensity(missing=[-99], random_state=0).fit(table)
     assert density.schema_["x0"].states == ("1", "2", "9")
     assert density.network_.n_states[density.network_.index("x0")] == 3
-    assert density.codings_ is None
     few = SBNDensity(epochs=1, missing=[9, -99], hidden=1).fit(table)
-    assert list(few.codings_.values()) == [Coding(1.0, 2.0), Coding(1.0, 2.0), PLAIN]
+    assert codings_of(few.schema_) == (Coding(1.0, 2.0), Coding(1.0, 2.0), PLAIN)
 
 
 def test_an_imputer_fills_in_what_the_column_holds():
@@ -561,7 +560,7 @@ def test_words_that_a_network_does_not_know_are_refused_by_name(cells, reason):
 
 def test_words_of_two_languages_never_stand_for_their_opposites_in_what_is_learned():
     learned = SBNDensity(**QUICK).fit(pd.DataFrame({"wet": ["mild", "no"] * 9, "rain": ["a", "yes"] * 9}))
-    assert learned.codings_ == {"wet": Coding("no", "mild"), "rain": Coding("a", "yes")}
+    assert codings_of(learned.schema_) == (Coding("no", "mild"), Coding("a", "yes"))
 
 
 def test_notes_say_what_words_mean_and_the_other_way_round_too():

@@ -85,7 +85,7 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
         if means:
             values = [f"{p:.6g}" for p in probabilities[k][own, 1].tolist()]
             new = [_as_cell(value, str if kind is str else float, column.name) for value in values]
-        elif column.column.has_intervals:
+        elif column.column.cuts:
             near = column.column.nearest(probabilities[k][own])
             new = [_as_cell(cell, kind, column.name) for cell in near]
         else:
@@ -98,7 +98,8 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
 def _completed(network: Network, states: States, columns: Sequence[TableColumn]) -> tuple[States, list[FloatArray]]:
     """Rows without missing values, and the probabilities of the states of each column; as estimators do."""
     if not network.is_binary or rows.is_completed(network):
-        found = fill(network, states)
+        numbers = [column.unit for column in columns if column.column.cuts]
+        found = fill(network, states, np.array(numbers, np.int64))
         return found.states, [found.probabilities[column.unit] for column in columns]
     from sbnet.estimators import SBNImputer
 

@@ -12,14 +12,15 @@ from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight
 
-from sbnet._types import FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _choosing, _given, _large, _learning, _reading, _recognition
-from sbnet.estimators._given import PLAIN, Coding, Given
+from sbnet.estimators._given import PLAIN, Given
 from sbnet.estimators._recognition import Recognition
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators.settings import Settings
 from sbnet.inference import PosteriorBatch, infer_many
+from sbnet.inference.solvers.filling import draw, fill
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.inference.solvers.row_completions import log_probabilities
 from sbnet.learning.state_networks import StateRows, learn_states
@@ -43,7 +44,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     networks_: Any
     recognitions_: tuple[Recognition | None, ...]
     schema_: Schema | None
-    codings_: dict[str, Coding] | None
     _n_hidden: int
 
     def __sklearn_tags__(self) -> Any:
@@ -78,17 +78,15 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         if reset:
             weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
             self.schema_ = _reading.learned(self, X, settings.columns, settings.missing, weights)
-            self.codings_ = _given.codings_of(self.schema_) if self._is_binary() else None
             if settings.verbose:
                 print(self.schema_, file=sys.stderr)
         assert self.schema_ is not None
         cells = _reading.encoded(self.schema_, X)
         if not (y is None or isinstance(y, str)):
             y = _reading.with_target(self, cells, y)
-        if self.codings_ is None:
+        if not self._is_binary():
             return Given(cells, cells, ()), y
-        values = _given.stacked(X, self.schema_, cells)
-        return Given(values, cells, tuple(self.codings_.values())), y
+        return Given(_given.stacked(X, self.schema_, cells), cells, _given.codings_of(self.schema_)), y
 
     def _is_binary(self) -> bool:
         """Is every column a variable of two states? Then networks may have hidden variables and several orders."""
@@ -152,9 +150,9 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _places(self, network: Network) -> list[Place]:
         """The columns as units of the network."""
-        found = []
-        for name in self._names():
-            coding = PLAIN if self.codings_ is None else self.codings_[name]
+        found, names = [], self._names()
+        codings = (PLAIN,) * len(names) if self.schema_ is None else _given.codings_of(self.schema_)
+        for name, coding in zip(names, codings, strict=True):
             words = tuple(shown(value).strip("'") for value in (coding.zero, coding.one))
             found.append(Place(name, columns(network, (name,)), BINARY, words))
         return found
@@ -222,6 +220,30 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
         return table.fill(means, certain)
 
+    def _fill_states(
+        self, X: Any, network: Network, *, rng: np.random.Generator | None = None, means: bool = True
+    ) -> Any:
+        """The table with missing cells filled in: as belongs together, numbers by what is expected if `means`, or given
+        `rng` by draws.
+        """
+        schema = self.schema_
+        assert schema is not None
+        cells, names = self._table(X, reset=False)[0].cells, schema.names
+        some, units = np.flatnonzero((cells == HIDDEN).any(axis=1)), columns(network, names)
+        rows, probabilities = cells.copy(), None
+        states = place(network, cells[some], names)
+        if rng is not None:
+            rows[some] = draw(network, states, rng)[:, units]
+        elif len(some):
+            numbers = units[[bool(column.cuts) for column in schema.variables]] if means else units[:0]
+            found = fill(network, states, numbers)
+            rows[some] = found.states[:, units]
+            if means:
+                probabilities = [np.zeros((len(cells), int(n))) for n in schema.n_states]
+                for own, unit in zip(probabilities, units, strict=True):
+                    own[some] = found.probabilities[unit]
+        return schema.fill(X, rows, probabilities, rng=rng)
+
 
 class FromNetworks:
     """Estimators that need a network and nothing else."""
@@ -256,7 +278,7 @@ class FromNetworks:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         estimator.network_, estimator.networks_ = mixture.networks[0], mixture.networks
         estimator.recognitions_ = (None,) * len(mixture)
-        estimator.schema_ = estimator.codings_ = estimator.report_ = estimator.held_out_bounds_ = None
+        estimator.schema_ = estimator.report_ = estimator.held_out_bounds_ = None
         estimator.bounds_, estimator.n_iter_, estimator.n_samples_seen_ = np.empty(0), 0, 0.0
         # mixture variables come after columns
         estimator._n_hidden = next(k for k, name in enumerate(estimator.network_.names) if name in set(names))

@@ -177,14 +177,14 @@ def _stacked(sheet: frames.Sheet) -> frames.Array:
     return stacked
 
 
-def codings_of(schema: Schema) -> dict[str, Coding]:
+def codings_of(schema: Schema) -> tuple[Coding, ...]:
     """The two values of each column of a binary table."""
-    found = {}
+    found = []
     for column in schema.variables:
         zero, one = (own[0] if own else k for k, own in enumerate(column.cells))
         plain = bit(zero) == 0 and bit(one) == 1 and not isinstance(zero, str)
-        found[column.name] = PLAIN if plain else Coding(zero, one)
-    return found
+        found.append(PLAIN if plain else Coding(zero, one))
+    return tuple(found)
 
 
 def stacked(X: Any, schema: Schema, cells: States) -> frames.Array:

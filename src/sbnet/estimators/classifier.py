@@ -120,7 +120,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         Epochs done, the largest number of all classes.
     feature_information_ : ndarray of shape (n_features,)
         How much each column alone tells about the class, in nats.
-    codings_, n_features_in_, feature_names_in_
+    n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
 
     Examples

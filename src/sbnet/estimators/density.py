@@ -115,8 +115,6 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         How each column was read: print it.
     n_samples_seen_ : float
         Rows learned from, or the sum of their weights.
-    codings_ : dict or None
-        Which value means 0 and which 1, for each column, if all have two states; else None.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         If the table had names.
@@ -390,7 +388,8 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
 
     @by_partition
     def impute(self, X: Any) -> Any:
-        """The table with posterior means for missing cells; of two other values, with the more probable one.
+        """The table with posterior means for missing cells of zeros and ones; other columns have values that somebody
+        has, as :class:`SBNImputer` fills them in.
 
         Parameters
         ----------
@@ -403,7 +402,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         """
         check_is_fitted(self)
         if not self._is_binary():
-            raise ParameterError("columns have more than two states; SBNImputer().fit_transform(X) fills such tables")
+            return self._fill_states(X, self.network_)
         return self._fill(self._table(X, reset=False)[0], lambda posterior: posterior.means)
 
     def _settings(self) -> Settings:

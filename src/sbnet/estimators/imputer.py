@@ -28,7 +28,7 @@ from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.impossible import warn_of_impossible
-from sbnet.inference.solvers.filling import draw, fill, informed
+from sbnet.inference.solvers.filling import informed
 from sbnet.inference.solvers.particles import NUMBER, Particles, average, particles, seeds_of_places, suits
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
@@ -73,7 +73,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
     Attributes
     ----------
-    network_, bounds_, held_out_bounds_, n_iter_, codings_, schema_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, schema_, n_features_in_, feature_names_in_
         As in :class:`SBNDensity`.
     draw_networks_ : tuple of Network
         Those of :meth:`draws`; none without `multiple`.
@@ -170,7 +170,8 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         check_is_fitted(self)
         sampling, certain = self.strategy == "sample", self.strategy == "mode"
         if not self._is_binary():
-            return self._fill_states(X, self.network_, np.random.default_rng(self._seed()) if sampling else None)
+            rng = np.random.default_rng(self._seed()) if sampling else None
+            return self._fill_states(X, self.network_, rng=rng, means=not certain)
         table, _ = self._table(X, reset=False)
         if sampling:
             filled = self._drawn(table, self._members(), self._seed())
@@ -196,25 +197,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
             In the order of ``imputer.schema_[column].states``.
         """
         return SBNDensity.probabilities(self, X, column=column)
-
-    def _fill_states(self, X: Any, network: Network, rng: np.random.Generator | None) -> Any:
-        """The table with missing cells filled in: as belongs together, or given `rng` by draws."""
-        schema = self.schema_
-        assert schema is not None
-        cells, names = self._table(X, reset=False)[0].cells, schema.names
-        some, units = np.flatnonzero((cells == HIDDEN).any(axis=1)), columns(network, names)
-        rows, probabilities = cells.copy(), None
-        states = place(network, cells[some], names)
-        if rng is not None:
-            rows[some] = draw(network, states, rng)[:, units]
-        elif len(some):
-            found = fill(network, states)
-            rows[some] = found.states[:, units]
-            if self.strategy == "mean":
-                probabilities = [np.zeros((len(cells), int(n))) for n in schema.n_states]
-                for own, unit in zip(probabilities, units, strict=True):
-                    own[some] = found.probabilities[unit]
-        return schema.fill(X, rows, probabilities, rng=rng)
 
     def cell_probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
         """Posterior probabilities of both values of columns, for rows of states of the units of `network_`.
@@ -256,7 +238,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         found = []
         for k, network in enumerate(self.draw_networks_):
             if not self._is_binary():
-                found.append(self._fill_states(X, network, np.random.default_rng(seed + k)))
+                found.append(self._fill_states(X, network, rng=np.random.default_rng(seed + k)))
                 continue
             filled = as_asked(self, self._drawn(self._table(X, reset=False)[0], [(network, None)], seed + k), X)
             array = isinstance(filled, np.ndarray)

@@ -114,7 +114,7 @@ class Column:
         return np.array([own.mean() for own in each]), np.concatenate(each)
 
     def nearest(self, probabilities: FloatArray) -> list[Any]:
-        """For numbers in intervals, the seen cells that are nearest to the posterior mean, given rows of
+        """For numbers, the seen cells that are nearest to the posterior mean, given rows of
         probabilities of states."""
         means, every = self._sizes
         order = np.argsort(every, kind="stable")
@@ -124,11 +124,6 @@ class Column:
         place = order[np.where(wanted - low < high - wanted, above - 1, above)]
         cells = [cell for own in self.cells for cell in own]
         return [cells[k] for k in place.tolist()]
-
-    @property
-    def has_intervals(self) -> bool:
-        """Whether a state stands for several numbers or dates."""
-        return any(len(set(own)) > 1 for own in self.cells) and bool(self.cuts)
 
     def _place(self, value: Any) -> int:
         """The state of one cell; -2 if it has none."""

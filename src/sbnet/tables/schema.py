@@ -172,7 +172,7 @@ class Schema:
         """The table as it is, but for missing cells, which have the values that rows of states stand for.
 
         Cells with values that were not there in fitting stay as they are. Given `probabilities` of states, rows by
-        states for each variable, a number in an interval is the one seen that is nearest to its mean. Columns that are
+        states for each variable, a number is the one seen that is nearest to its mean. Columns that are
         left out stay as they are too, but for those that never change.
         """
         sheet, _ = _sheet(table, self.missing_values)
@@ -182,7 +182,7 @@ class Schema:
             own = missing.get(column.name)
             if own is None or not own.any():
                 continue
-            if probabilities is not None and rng is None and column.has_intervals:
+            if probabilities is not None and rng is None and column.cuts:
                 new = column.nearest(probabilities[v][own])
             else:
                 new = self.cells(column.name, states[own, v], rng)

@@ -2,7 +2,8 @@
 
 The most probable value of each cell by itself may contradict that of another: two copies of a column would differ. The
 most probable completion of a row as a whole may be an odd one where many are about equally probable. Of the completions
-of a row, that one is taken which has the most cells right in the mean over all of them.
+of a row, that one is taken which has the most cells right in the mean over all of them. A number is better filled in by
+what is expected of it, given the other cells of its row, those that were filled in among them.
 """
 
 from __future__ import annotations
@@ -12,9 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sbnet._types import HIDDEN, BoolArray, FloatArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference import Solution, Status
 from sbnet.inference.solvers.row_completions import Completions, complete
+from sbnet.kernels.codes import TABLE
 from sbnet.model.network import Network
 from sbnet.questions.reduction import live_variables
 
@@ -45,8 +47,10 @@ class Completed:
         return Solution(found.log_p, np.concatenate(parts, axis=1), done, sweeps)
 
 
-def fill(network: Network, states: States, *, most: int = MOST) -> Filled:
-    """Every row with its missing cells filled in."""
+def fill(network: Network, states: States, numbers: IndexArray, *, most: int = MOST) -> Filled:
+    """Every row with its missing cells filled in; the probabilities of `numbers` are those given all other variables as
+    they were filled in.
+    """
     found = complete(network, states, most=most)
     each = [found.probabilities(v, int(n)) for v, n in enumerate(network.n_states)]
     right = np.zeros(len(found.row))
@@ -54,7 +58,15 @@ def fill(network: Network, states: States, *, most: int = MOST) -> Filled:
         right += each[v][found.row, found.states[:, v]] * (states[found.row, v] == HIDDEN)
     best = np.lexsort((-found.share, -np.round(right, 12), found.row))
     first = np.searchsorted(found.row[best], np.arange(len(states)))
-    return Filled(found.states[best[first]], each)
+    whole = found.states[best[first]]
+    if len(numbers):
+        free = np.union1d(numbers, np.flatnonzero(network.gate == TABLE))  # tables say what numbers are, as rules do
+        others = whole.copy()
+        others[:, free] = states[:, free]
+        again = complete(network, others, asked=numbers, most=most)
+        for v in numbers.tolist():
+            each[v] = again.probabilities(v, int(network.n_states[v]))
+    return Filled(whole, each)
 
 
 def draw(network: Network, states: States, rng: np.random.Generator, *, most: int = MOST) -> States:
