@@ -44,7 +44,8 @@ def test_every_example_runs_in_order_and_says_the_truth(tmp_path, monkeypatch):
 
 
 def test_links_of_the_readme_lead_to_files():
-    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", README.read_text(encoding="utf-8")):
+    text = README.read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#]+)[^)]*\)", text) + re.findall(r'src="([^"]+)"', text):
         assert target.startswith("https://") or (README.parent / target).exists(), target
 
 
