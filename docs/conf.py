@@ -75,6 +75,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"sbnet {release}"
 html_static_path = ["_static"]
 html_css_files = ["sbnet.css"]
+html_js_files = ["pictures.js"]
 html_show_sourcelink = False
 html_theme_options = {
     "navbar_end": ["theme-switcher", "navbar-icon-links"],

@@ -22,7 +22,7 @@ from sbnet.datasets import load_digits
 digits = load_digits()
 threes = sb.fit(sb.layered((8, 24, 64), rng=0), digits.train[digits.train_target == 3], rng=0).network
 image = digits.test[digits.test_target == 3][2]
-sb.certify(threes, image, confidence=0.999)  # what has to be compiled is compiled now
+_ = sb.certify(threes, image, confidence=0.999)  # what has to be compiled is compiled now
 
 # %%
 # For certain

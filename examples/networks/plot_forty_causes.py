@@ -109,7 +109,7 @@ for ax, (gate, post), color in zip(axes, posts.items(), ("#9e9ac8", "#fdae6b"), 
     ax.barh(place, post.means[mine], 0.62, color=color, label="mean field")
     ax.plot(truth[mine], place, "o", color="#222222", ms=4, label=label)
     ax.plot(
-        [prior[noisy.names[i]] for i in order], place, "|", color="#D55E00", ms=13, mew=2, label="before the evidence"
+        [prior[noisy.names[i]] for i in order], place, "|", color="#222222", ms=13, mew=2, label="before the evidence"
     )
     ax.set(xlabel="probability", title=gate)
     ax.spines[["top", "right"]].set_visible(False)

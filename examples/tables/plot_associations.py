@@ -18,7 +18,7 @@ data = load_breast_cancer(as_frame=True)
 table = (data.data > data.data.median()).astype(int).assign(benign=data.target)
 
 # %%
-# Scales of the prior are chosen on held-out rows, and the prior is a Laplace one: a weight that rows do not ask
+# Scales of the prior are chosen on validation rows, and the prior is a Laplace one: a weight that rows do not ask
 # for is small or exactly zero. With ``hidden=0, column_mixtures=0`` all that was found is in the edges between columns.
 
 density = SBNDensity(hidden=0, column_mixtures=0, random_state=0).fit(table)

@@ -231,7 +231,7 @@ def _mark_gates(ax: Axes, place: FloatArray, corner: FloatArray, zoom: float, le
     style: dict[str, Any] = {"color": INK, "gid": "gate", "zorder": 6, "parse_math": False}
     style["path_effects"] = [withStroke(linewidth=2.0 * zoom, foreground="white")]
     for x, y in place:
-        ax.text(x - 0.8 * RADIUS, y + 0.8 * RADIUS, "∨", size=9.0 * zoom, ha="center", va="center", **style)
+        ax.text(x - 1.1 * RADIUS, y + 1.1 * RADIUS, "∨", size=9.0 * zoom, ha="center", va="center", **style)
     ax.text(corner[0], corner[1], _LEGEND, size=8.0 * legend_zoom, ha="left", va="bottom", **style)
 
 
