@@ -57,7 +57,17 @@ def width() -> int | None:
 
 class SBNetError(Exception):
     """The base of every error raised by sbnet. Its message is short, however long the value that it names, and harmless
-    on a terminal, whatever that value is."""
+    on a terminal, whatever that value is.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> try:
+    ...     sb.infer(sb.from_edges({("rain", "wet"): 2.0}), {"wett": 1})
+    ... except sb.errors.SBNetError as error:
+    ...     print(f"{type(error).__name__}: {error}")
+    UnknownUnitError: evidence names unit 'wett', which is not in the network; did you mean 'wet'?
+    """
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(shortened(printable(arg)) if isinstance(arg, str) else arg for arg in args))
@@ -68,7 +78,16 @@ class NetworkError(SBNetError, ValueError):
 
 
 class CycleError(NetworkError):
-    """The edges contain a directed cycle; the message shows it. `cycle` begins and ends with the same unit."""
+    """The edges contain a directed cycle; the message shows it. `cycle` begins and ends with the same unit.
+
+    Examples
+    --------
+    >>> import sbnet as sb
+    >>> sb.from_edges({("a", "b"): 1.0, ("b", "a"): 1.0})
+    Traceback (most recent call last):
+        ...
+    sbnet.errors.CycleError: the edges contain a cycle: a -> b -> a
+    """
 
     def __init__(self, text: str = "", cycle: tuple[str, ...] = ()) -> None:
         super().__init__(text)
@@ -83,11 +102,11 @@ class UnknownUnitError(SBNetError, KeyError, ValueError):
 
 
 class EvidenceError(SBNetError, ValueError):
-    """Evidence that is not binary, or does not fit the network."""
+    """Evidence that names no state of its variable, or does not fit the network."""
 
 
 class TooManyHiddenError(SBNetError, ValueError):
-    """Exact enumeration would need more terms than the limit allows."""
+    """An exact answer would need larger tables, or more terms, than the limit allows."""
 
 
 class TooRareError(SBNetError, ValueError):
