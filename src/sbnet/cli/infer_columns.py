@@ -12,7 +12,6 @@ from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError, TooManyHiddenError, in_line
 from sbnet.exact.enumeration import Effort
 from sbnet.exact.of_states import means_of_states
-from sbnet.inference.solvers.enumeration import LIMIT
 from sbnet.inference.solvers.row_completions import complete
 from sbnet.model.network import Network
 from sbnet.questions import evidence as questions
@@ -20,6 +19,8 @@ from sbnet.questions import printing
 from sbnet.questions.by_state import probabilities as by_column
 from sbnet.questions.printing import Reading
 
+EXACT = Effort(23, 1, progress=False, work=2.0**24.5)
+"""What elimination may take: tables of 64 MB, about a second."""
 COMPLETIONS = 1 << 14
 """Ways to complete the row that are gone through before they are drawn: errors of probabilities are below 0.01."""
 _SHOWN = 4
@@ -41,7 +42,7 @@ class ColumnAnswers:
         """By elimination where that is small, and else from weighted completions of the row."""
         states = questions.coerce_one(network, evidence)
         try:
-            bound, means = means_of_states(network, states, Effort(LIMIT, 1, progress=False))
+            bound, means = means_of_states(network, states, EXACT, units)
             each = [by_column(means[0, network.columns_of(int(i))]) for i in units]
             log_p, exact = float(bound[0]), True
         except TooManyHiddenError:
