@@ -122,7 +122,8 @@ def certify(
     proven : bool
         Evaluate both bounds in ball arithmetic, where every rounding is counted as it comes about, instead of taking
         off a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units; where variables have more than
-        two states, or tables, there are no others, and none with tables of more than 2**14 numbers.
+        two states, or tables, there are no others, and none over more than 2**24 joint states, or 2**18 of parents of
+        a sigmoid or noisy-OR variable.
     confidence : float
         Below one, say 0.999: find a narrower `interval` too, which holds ln P(evidence) with that probability, in each
         row. It comes from samples with bounded weights, :mod:`sbnet.bounds.upper.proposal`: as many as bring it to a
