@@ -142,7 +142,7 @@ class WorkerError(SBNetError, RuntimeError):
 
 
 class CodingWarning(UserWarning):
-    """A column holds two values other than 0 and 1 or words for them; the message says how they were read."""
+    """A table was read in a way that may surprise; the message names columns that were left out or look odd."""
 
 
 class ConversionWarning(UserWarning):

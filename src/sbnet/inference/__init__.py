@@ -95,8 +95,8 @@ def infer(
     network : Network
     evidence : mapping or sequence
         A mapping by name or number, or a sequence with NaN (or None, or -1) for units that are not observed; fewer
-        values than units mean the last units. In a mapping, a pair is soft evidence: the likelihoods of a report if the
-        unit is 0 and if it is 1, on any scale. The bound is then on the expected likelihood of all reports.
+        values than units mean the last units. In a mapping, likelihoods, one for each state of a variable and on any
+        scale, are soft evidence. The bound is then on the expected likelihood of all reports.
     do : mapping or sequence, optional
         Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
         part of P. This is not evidence: the units above are not affected.
@@ -160,9 +160,8 @@ def infer_many(
     network : Network
     evidence : mapping, sequence or table
         An array of rows by units with NaN (or -1, or a mask) where a unit is not observed; fewer columns than units
-        mean the last units. Or a data frame of any kind, matched by column name; or a list of mappings, in which a
-        pair is soft evidence as in :func:`infer`. Words such as "yes" and "no" are read too, and any two values of a
-        column, with a :class:`~sbnet.errors.CodingWarning`.
+        mean the last units. Or a data frame of any kind, matched by column name; or a list of mappings, with
+        soft evidence as in :func:`infer`. A cell names a state of its variable, as "yes" and "no" do.
     do : mapping, sequence or table, optional
         Units held by intervention, as in :func:`infer`: one pattern for all rows, or one for each.
     solver : Solver, optional
