@@ -120,7 +120,7 @@ tile_t = struct(
     *lanes(
         "weight",
         "e_a", "e_b",  # of the paper's term: E_A and E_B
-        "mantissa", "exponent",  # e^-W = mantissa 2^-exponent, which never underflows
+        "mantissa", "exponent",  # e^-W = mantissa 2^exponent, which never underflows
         "e_half",  # e^{-W/2}
         "from_least", "from_most",  # of a state of a parent with more than two: J_s - least, most - J_s
     ),

@@ -10,9 +10,10 @@ LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
 LN2_HIGH = 0.6931471803691238  # ln 2 with its last digits zero: n * LN2_HIGH is exact for n < 2**20
 LN2_LOW = 1.9082149292705877e-10
-_C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12, _C13 = (1.0 / math.factorial(k) for k in range(2, 14))
+_C2, _C3, _C4, _C5, _C6, _C7, _C8, _C9, _C10, _C11, _C12 = (1.0 / math.factorial(k) for k in range(2, 13))
 _L3, _L5, _L7, _L9, _L11, _L13, _L15, _L17, _L19 = (2.0 / k for k in range(3, 21, 2))
 MANTISSA, HALF = 0x000FFFFFFFFFFFFF, 0x3FE0000000000000  # the bits of the digits; those of 0.5
+WHOLE = 1.5 * 2.0**52  # a small number plus this is rounded to a whole one, which then stands in the last bits
 
 
 @inner(fast=True)
@@ -20,19 +21,19 @@ def cosh_sinh(r):
     """cosh r and sinh r for |r| <= ln 2 / 2: e^r is their sum, e^-r their difference."""
     s = r * r
     even = 1.0 + s * (_C2 + s * (_C4 + s * (_C6 + s * (_C8 + s * (_C10 + s * _C12)))))
-    return even, r * (1.0 + s * (_C3 + s * (_C5 + s * (_C7 + s * (_C9 + s * (_C11 + s * _C13))))))
+    return even, r * (1.0 + s * (_C3 + s * (_C5 + s * (_C7 + s * (_C9 + s * _C11)))))
 
 
-@inner(fast=True)
+@inner(lanewise=True)
 def power_of_two(n):
     """2^n for a whole number n; 0 below 2^-1022."""
-    return np.int64((1023 + np.int64(max(n, -1023.0))) << 52).view(np.float64)
+    return np.int64(np.float64(max(n, -1023.0) + (WHOLE + 1023.0)).view(np.int64) << 52).view(np.float64)
 
 
 @inner(lanewise=True)
 def parts_of(x):
     """The multiple of ln 2 that is nearest to x, and what is left: x = n ln 2 + r. Reordered, it would lose digits."""
-    n = np.floor(x * LOG2E + 0.5)
+    n = (x * LOG2E + WHOLE) - WHOLE
     return n, (x - n * LN2_HIGH) - n * LN2_LOW
 
 

@@ -142,7 +142,9 @@ def check_means(network: Network, states: States, means: ArrayLike, single: bool
 def observed_means(network: Network, states: States) -> FloatArray:
     """Means that evidence gives: rows by columns, NaN for variables that are not observed."""
     if network.is_binary:
-        return np.where(states == HIDDEN, np.nan, states)
+        means = states.astype(np.float64)
+        np.copyto(means, np.nan, where=states == HIDDEN)
+        return means
     variable, state = network.columns
     own = states[..., variable]
     return np.where(own == HIDDEN, np.nan, own == state)

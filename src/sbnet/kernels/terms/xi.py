@@ -47,9 +47,9 @@ _ROUNDING, _SHORT = 1e-13, 1e-3  # of a term; a step of xi that is not worth hal
 def prepare(problem, blocks, tiles, numbers):
     """e^-W of every edge, and e^{-W/2}: its exponentials where xi is 1/2."""
     w = np.abs(tiles["weight"])
-    tiles["exponent"] = n = np.floor(w * LOG2E)
-    tiles["mantissa"] = m = np.exp(n * LN2_LOW - (w - n * LN2_HIGH))
-    tiles["e_half"] = np.sqrt(np.ldexp(m, -n.astype(np.int32)))  # 0 where e^-W is nothing beside any mean
+    tiles["exponent"] = n = -np.floor(w * LOG2E)
+    tiles["mantissa"] = m = np.exp(-(w + n * LN2_HIGH) - n * LN2_LOW)
+    tiles["e_half"] = np.sqrt(np.ldexp(m, n.astype(np.int32)))  # 0 where e^-W is nothing beside any mean
     tiles["e_a"] = tiles["e_b"] = 1.0  # and so they stay in the blank tile
 
 
@@ -146,10 +146,10 @@ def multiply(block, tiles, q):
     while k >= 0:
         tile, m, off = tiles[k], q[tiles[k].column], 1.0 - q[tiles[k].column]
         for i in range(LANES):
-            n, r = parts_of(block.xi[i] * abs(tile.weight[i]))
+            n, r = parts_of(-block.xi[i] * abs(tile.weight[i]))
             even, odd = cosh_sinh(r)
-            e_a = (even - odd) * power_of_two(-n)
-            e_b = (even + odd) * tile.mantissa[i] * power_of_two(n - tile.exponent[i])
+            e_a = (even + odd) * power_of_two(n)
+            e_b = (even - odd) * tile.mantissa[i] * power_of_two(tile.exponent[i] - n)
             p, rest = (m, off) if tile.weight[i] > 0.0 else (off, m)
             block.product_a[i] *= rest + p * e_a
             block.product_b[i] *= p + rest * e_b
@@ -161,16 +161,28 @@ def multiply(block, tiles, q):
 
 
 @inner(fast=True)
-def halfway(block, tiles):
-    """E_A and E_B where every xi is 1/2, as it is in the beginning unless it is held; are they all?"""
-    far, k = 0.0, block.pair
+def halfway(block, tiles, q):
+    """E_A, E_B, the products and <x> where every xi is 1/2, as in the beginning unless it is held; are they all?"""
+    far = 0.0
     for i in range(LANES):
         far += abs(block.xi[i] - 0.5)
+        block.x[i] = block.low[i]
+        block.product_a[i] = block.product_b[i] = 1.0
+        block.exponent_a[i] = block.exponent_b[i] = 0.0
+    k, left = block.pair, SAFE
     while k >= 0:
-        tile = tiles[k]
+        tile, m, off = tiles[k], q[tiles[k].column], 1.0 - q[tiles[k].column]
         for i in range(LANES):
-            tile.e_a[i] = tile.e_b[i] = tile.e_half[i]
-        k = tile.after
+            w, e = tile.weight[i], tile.e_half[i]
+            p, rest = (m, off) if w > 0.0 else (off, m)
+            block.x[i] += abs(w) * p
+            block.product_a[i] *= rest + p * e
+            block.product_b[i] *= p + rest * e
+            tile.e_a[i] = tile.e_b[i] = e
+        k, left = tile.after, left - 1
+        if left == 0:
+            left = SAFE
+            rescale(block)
     return far == 0.0 and block.group < 0
 
 
@@ -226,18 +238,23 @@ def value_by(multiply, add_up):
 
     @inner(fast=True)
     def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
-        """The terms at the present Q; a step of xi where it promises more than `enough`, cut until no term rises."""
+        """The terms at the present Q; a step of xi where it promises more than `enough`, cut until no term rises.
+
+        Before the first sweep of a cold start nobody asks for a step: `enough` is infinite.
+        """
         promised = 0.0
         for b in range(len(blocks)):
             block = blocks[b]
             if block.kind != XI:
                 continue
-            if fresh and not halfway(block, tiles):
+            half = fresh and halfway(block, tiles, q)
+            if fresh and not half:
                 multiply(block, tiles, q)
-            add_up(block, tiles, q)
+            if not half or enough < math.inf:
+                add_up(block, tiles, q)
             evaluate(block)
-            promise = newton(block, enough)
-            too_far = promise > enough
+            promise = newton(block, enough) if enough < math.inf else math.inf
+            too_far = enough < promise < math.inf
             while too_far:
                 multiply(block, tiles, q)
                 evaluate(block)
