@@ -15,7 +15,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
-from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _search
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier, _choosing, _search
 from sbnet.files.own import MIXTURE
 from sbnet.files.tensors import read_tensors, write_tensors
 from sbnet.learning.regressions import Design, regress_columns
@@ -113,7 +113,27 @@ def test_constant_columns_and_holes_do_not_stop_regressions():
     assert all(np.isfinite(c).all() for c in found.coefficients)
 
 
+def test_some_columns_alone_are_regressed_as_all_of_them_are():
+    design = Design.of(chain(300, width=9), np.ones(300))
+    whole, some = (regress_columns(design, lambda k: np.full(k, 1.0), every=every) for every in (1, 4))
+    for k, (a, b, alone) in enumerate(zip(whole.coefficients, some.coefficients, design.alone(), strict=True)):
+        assert_array_equal(b, a if k in (2, 6) else alone)
+
+
 # Choices
+
+
+def test_scales_of_wide_tables_are_compared_on_some_columns_and_all_are_learned(monkeypatch):
+    table, test = chain(400, width=24), chain(400, width=24, seed=1)
+    whole = SBNDensity(random_state=0, hidden=(), column_mixtures=0).fit(table)
+    for name, value in {"_WIDE": 400 * 24 * 24 / 3, "_SOME": 4}.items():
+        monkeypatch.setattr(_choosing, name, value)
+    some = SBNDensity(random_state=0, hidden=(), column_mixtures=0).fit(table)
+    tried = [trial.what for trial in some.report_.trials]
+    assert sum("one column of 3" in what for what in tried) >= len(tried) - 2
+    assert not any("columns backwards" in what for what in tried)
+    assert 0.25 < some.report_.autoregressive_scale / whole.report_.autoregressive_scale < 4.0
+    assert abs(some.score(test) - whole.score(test)) < 0.1
 
 
 def test_a_chain_needs_one_parent_a_column():

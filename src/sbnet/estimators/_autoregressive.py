@@ -75,19 +75,21 @@ class Autoregressive:
     """Regressions of the columns of a table on those before them, and the coefficients that were found last.
 
     Before all columns there may be hidden units, drawn from their posteriors, with these biases: the edges between
-    columns are then for what hidden units leave.
+    columns are then for what hidden units leave. With `every` above one, only so many columns are regressed: enough of
+    a wide table to compare scales by.
     """
 
     rows: Rows
     design: Design
     coefficients: list[FloatArray]
     hidden_bias: FloatArray
+    every: int = 1
 
     @classmethod
-    def of(cls, rows: Rows) -> Autoregressive:
+    def of(cls, rows: Rows, every: int = 1) -> Autoregressive:
         """No weights yet."""
         design = Design.of(rows.cells, rows.weights)
-        return cls(rows, design, design.alone(), np.empty(0))
+        return cls(rows, design, design.alone(), np.empty(0), every)
 
     @classmethod
     def behind(
@@ -122,7 +124,8 @@ class Autoregressive:
         def ridge(k: int) -> FloatArray:
             return np.concatenate([np.zeros(n), np.full(k, scales.spread**-2.0)])
 
-        found = regress_columns(self.design, penalty, ridge=ridge, start=self.coefficients, threads=threads, tol=tol)
+        how: dict[str, Any] = {"threads": threads, "tol": tol, "every": self.every}
+        found = regress_columns(self.design, penalty, ridge=ridge, start=self.coefficients, **how)
         return replace(self, coefficients=found.coefficients)
 
     def refitted(self, rows: Rows, scales: Scales, threads: int | None) -> Autoregressive:

@@ -40,6 +40,10 @@ _NEAR, _NEARLY, _LATE, _RISES = 2e-3, 4e-3, 1e-3, 1e-4
 """Shares of a bound: how far below others a candidate may be after one stage to go on, or to be tried with what it does
 not have, or to have a second stage; what a stage must gain.
 """
+_WIDE, _SOME = 2e9, 100
+"""Rows times squared columns from which on scales are compared on some of the columns, and the least number of those.
+Orders of the columns are not tried there: what a column gains by another order is what others lose.
+"""
 _FEWER = (1.0, 0.7, 0.5)  # shares of the scale that autoregressive edges have without hidden units
 _AGAIN = 2  # other random weights to begin with
 _STRONGER = 0.25  # the share of the scale of hidden units that is tried beside it
@@ -124,15 +128,17 @@ def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
         network = search.start(hidden=(), column_mixtures=0)
         alone = search.scored(Candidate("independent columns", network, Scales(1.0)))
         return alone, alone, AS_GIVEN
+    rows, columns = search.rows.cells.shape
+    every = min(max(round(rows * columns * columns / _WIDE), 1), max(columns // _SOME, 1))
     found: list[Candidate] = []
     for scale in PATH:
-        start = found[-1].autoregressive if found else Autoregressive.of(search.rows)
+        start = found[-1].autoregressive if found else Autoregressive.of(search.rows, every)
         found.append(_solved(search, start, Scales(scale)))
         best, last = best_of(found), found[-2:]
-        far_below = last[-1].mean < best.mean * (1.0 + _FLAT)
+        far_below = last[-1].mean < best.mean * (1.0 + _FLAT / every)
         if far_below or (len(found) > 2 and best_of(last).mean < best.mean):
             break
-    order, other = _choose_order(search, best)
+    order, other = _choose_order(search, best) if every == 1 else (AS_GIVEN, best)
     if order != AS_GIVEN:
         found = [other]
     s = best.scales.autoregressive
@@ -141,9 +147,21 @@ def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
         found.append(_solved(search, other.autoregressive, scales))
     found += _elastic_nets(search, found)
     first = best_of(found)
-    least = first.mean * (1.0 + _FLAT)
+    least = first.mean * (1.0 + _FLAT / every)
     plain = [choice for choice in found if not choice.scales.adaptive and choice.mean >= least]
-    return first, max(plain, key=lambda choice: choice.scales.autoregressive) if plain else first, order
+    weaker = max(plain, key=lambda choice: choice.scales.autoregressive) if plain else first
+    if every > 1:
+        whole = {choice.scales: _whole(search, choice.scales) for choice in (weaker, first)}
+        first, weaker = whole[first.scales], whole[weaker.scales]
+    return first, weaker, order
+
+
+def _whole(search: Search, scales: Scales) -> Candidate:
+    """All columns under scales that were chosen on some of them."""
+    regressions = Autoregressive.of(search.rows)
+    if scales.before is not None:
+        regressions = search.solve(regressions, Scales(scales.before))
+    return _solved(search, regressions, scales)
 
 
 def _elastic_nets(search: Search, found: list[Candidate]) -> list[Candidate]:
@@ -168,6 +186,7 @@ def _solved(search: Search, regressions: Autoregressive | None, scales: Scales, 
     what = "adaptive lasso" if scales.adaptive else "autoregressive edges"
     what = what if np.isinf(scales.spread) else f"elastic net, spread {scales.spread:.3g}"
     what = f"{what}, {order or f'scale {scales.autoregressive:.3g}'}"
+    what += f", one column of {regressions.every}" if regressions.every > 1 else ""
     return search.scored(Candidate(what, network, scales, autoregressive=regressions))
 
 

@@ -224,7 +224,7 @@ class Search:
     def solve(self, regressions: Autoregressive, scales: Scales) -> Autoregressive:
         """Regressions solved under some scales; their steps are counted."""
         rows, columns = regressions.rows.cells.shape
-        self.steps += _PER_PAIR * rows * (columns * (columns - 1) // 2)
+        self.steps += _PER_PAIR * rows * (columns * (columns - 1) // 2) // regressions.every
         return regressions.solved(scales, self.threads)
 
     def scored(self, candidate: Candidate) -> Candidate:

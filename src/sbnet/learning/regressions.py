@@ -123,16 +123,19 @@ def regress_columns(
     start: Sequence[FloatArray] | None = None,
     threads: int | None = None,
     tol: float = TOL,
+    every: int = 1,
 ) -> Regressions:
     """Every column on those before it, from the coefficients of another penalty or from none; `ridge` is what squares
-    cost beside absolute values.
+    cost beside absolute values. With `every` above one, only so many columns are: the others stay as they are.
     """
-    begin = design.alone() if start is None else list(start)
-    n = design.n_answers
-    blocks = [range(first, n, _BLOCKS) for first in range(min(n, _BLOCKS))]
-    task = partial(_regress, design, penalty, ridge, begin, tol * float(design.weight.sum()))
-    found = map_blocks(task, blocks, executor=Threads(threads))
-    return Regressions(design, [found[k % _BLOCKS][k // _BLOCKS] for k in range(n)])
+    coefficients = design.alone() if start is None else list(start)
+    columns = range(every // 2, design.n_answers, every)
+    blocks = [columns[first::_BLOCKS] for first in range(min(len(columns), _BLOCKS))]
+    task = partial(_regress, design, penalty, ridge, coefficients, tol * float(design.weight.sum()))
+    for block, found in zip(blocks, map_blocks(task, blocks, executor=Threads(threads)), strict=True):
+        for k, coefficient in zip(block, found, strict=True):
+            coefficients[k] = coefficient
+    return Regressions(design, coefficients)
 
 
 def _regress(
