@@ -60,8 +60,8 @@ def log_likelihood(
     network : Network
     evidence : mapping, sequence or table
         One pattern (a mapping, a sequence) or a table of them; units left out, NaN or -1 are not observed. In a
-        mapping, a pair is soft evidence: the likelihoods of a report if the unit is 0 and if it is 1; P(V) is then the
-        expected likelihood of all reports.
+        mapping, likelihoods, one for each state of a variable, are soft evidence; P(V) is then the expected likelihood
+        of all reports.
     do : mapping, sequence or table, optional
         Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
         part of P.
