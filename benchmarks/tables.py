@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import pandas as pd
 from sklearn.base import clone
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
-from sklearn.impute import KNNImputer, SimpleImputer
+from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
 from sklearn.model_selection import StratifiedKFold
@@ -26,6 +25,7 @@ from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
 
 from sbnet.estimators import SBNClassifier, SBNDensity
 
+from . import mixed_imputation
 from .report import Table, say, seconds
 
 HIDDEN, FOLDS, SEED, LEAST = 0.3, 5, 0, 1e-6
@@ -50,7 +50,11 @@ def _of_file(file: Path) -> list[Table]:
     frame = frame[[c for c in frame.columns if c in schema.names]]
     label = label or known[-1]
     say(f"{file.stem}: {len(frame):,} rows, label {label!r}")
-    return [_classified(file.stem, frame, label, copies), _completed(file.stem, frame), _densities(file.stem, frame)]
+    return [
+        _classified(file.stem, frame, label, copies),
+        *mixed_imputation.tables(file.stem, frame),
+        _densities(file.stem, frame),
+    ]
 
 
 def classifiers() -> dict[str, Any]:
@@ -113,57 +117,6 @@ def _classified(name: str, frame: pd.DataFrame, label: str, copies: tuple[str, .
         rows.append((who, *map(_spread, found), seconds(spent / FOLDS)))
     head = ("", "accuracy", "log-loss", "accuracy, 30 % hidden", "log-loss, 30 % hidden", "a fit")
     return Table(f"{name}: {label!r} told from {X.shape[1]} columns, {len(X):,} rows", head, rows)
-
-
-def _completed(name: str, frame: pd.DataFrame) -> Table:
-    """Hidden cells, each as a state of its column: how many are right, and the log-loss of those who say more."""
-    schema = SBNDensity(random_state=SEED).fit(frame).schema_
-    truth = schema.encode(frame).astype(int)
-    gone = (np.random.default_rng(SEED).random(truth.shape) < HIDDEN) & (truth >= 0)
-    place = {c: k for k, c in enumerate(frame.columns)}
-    mask = np.zeros(frame.shape, bool)
-    for v, column in enumerate(schema.names):
-        mask[:, place[column]] = gone[:, v]
-    holes, rows = frame.mask(mask), []
-    ways: dict[str, Callable[[], list[Any]]] = {
-        "SBNDensity()": lambda: _ours(holes, schema),
-        "most frequent": lambda: _codes(SimpleImputer(strategy="most_frequent"), np.where(gone, -1, truth), schema),
-        "15 nearest": lambda: _codes(KNNImputer(n_neighbors=15), np.where(gone, -1, truth), schema),
-    }
-    for who, fill in ways.items():
-        begin = time.process_time()
-        parts = fill()
-        spent = time.process_time() - begin
-        right, loss = [], []
-        for v, p in enumerate(parts):
-            own = gone[:, v]
-            right.append(p[own].argmax(axis=1) == truth[own, v])
-            loss.append(-np.log(np.maximum(p[own, truth[own, v]], LEAST)))
-        told = f"{np.concatenate(loss).mean():.3f}" if who == "SBNDensity()" else "–"
-        rows.append((who, f"{100 * np.concatenate(right).mean():.1f}", told, seconds(spent)))
-    return Table(f"{name}: 30 % of cells hidden, and filled in", ("", "right, %", "log-loss", "time"), rows)
-
-
-def _ours(holes: pd.DataFrame, schema: Any) -> list[Any]:
-    density = SBNDensity(random_state=SEED, n_jobs=1).fit(holes)
-    parts = []
-    for column in schema.names:
-        p = np.zeros((len(holes), len(schema[column].states)))
-        if column in density.schema_.names:
-            found, states = density.probabilities(holes, column=column), schema[column].states
-            known = [states.index(s) if s in states else None for s in density.schema_[column].states]
-            if None in known:  # other intervals, without the hidden cells: by their place
-                known = np.linspace(0, len(states) - 1, found.shape[1]).round().astype(int).tolist()
-            for k, place in enumerate(known):
-                p[:, place] += found[:, k]
-        parts.append(p)
-    return parts
-
-
-def _codes(imputer: Any, states: Any, schema: Any) -> list[Any]:
-    cells = np.where(states < 0, np.nan, states)
-    filled = imputer.fit_transform(cells)
-    return [np.eye(len(c.states))[filled[:, v].round().astype(int)] for v, c in enumerate(schema.variables)]
 
 
 def _densities(name: str, frame: pd.DataFrame) -> Table:
