@@ -178,7 +178,7 @@ def _coverage(n_tables: int = 50, n_rows: int = 150) -> Table:
             whole = sb.sample(network, n_rows, rng=rng).astype(float)
             gone = np.where(rng.random(whole.shape) < share, np.nan, whole)
             tables = np.array(SBNImputer(density=settings, multiple=5, random_state=k).fit(gone).draws(gone))
-            means, widths[k] = _rubin(tables)
+            means, widths[k] = rubin(tables)
             hits[k] = np.abs(means - truth) < widths[k]
         rows.append((f"{share:.0%} of cells", f"{hits.mean():.1%} of {hits.size}", f"± {widths.mean():.3f}"))
     return Table(
@@ -192,8 +192,8 @@ def _coverage(n_tables: int = 50, n_rows: int = 150) -> Table:
     )
 
 
-def _rubin(tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Proportions, and half the widths of their intervals, from completed tables."""
+def rubin(tables: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Means, and half the widths of their intervals, from completed tables."""
     number, n_rows = tables.shape[:2]
     estimates, within = tables.mean(axis=1), (tables.var(axis=1) / n_rows).mean(axis=0)
     extra = (1 + 1 / number) * estimates.var(axis=0, ddof=1)

@@ -4,6 +4,7 @@ Cells are hidden at random, in runs of neighbouring columns, by what another col
 themselves (MNAR), about 30 % of them. Everyone learns from the table with holes. Chains of regressions, one column on
 all others, are our own few lines over scikit-learn's: of ridge and logistic regressions, or of forests, which is what
 missForest does. miceforest and R's mice take part if they are installed (SBNET_R names Rscript, else it is looked up).
+SBNET_DRAWS=40 counts how often intervals from multiple imputations hold the truth, in so many parts of a long table.
 """
 
 from __future__ import annotations
@@ -29,6 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from sbnet.estimators import SBNImputer
 from sbnet.tables.schema import Schema
 
+from .imputation import rubin
 from .report import Table, say, seconds
 
 SHARE, SEED, ROUNDS, DRAWS, MOST_ROWS = 0.3, 0, 4, 5, 1000
@@ -82,6 +84,8 @@ class Answer:
 
 def tables(name: str, frame: pd.DataFrame) -> list[Table]:
     """A table of results for each mask."""
+    if "SBNET_DRAWS" in os.environ:
+        return [coverage(name, frame, int(os.environ["SBNET_DRAWS"]))]
     schema = Schema.learn(frame)
     kept = [c.name for c in schema.variables if c.kind not in ("tick box", "dates")]
     frame = frame[kept].sample(min(len(frame), MOST_ROWS), random_state=SEED).reset_index(drop=True)
@@ -94,9 +98,35 @@ def tables(name: str, frame: pd.DataFrame) -> list[Table]:
     return found
 
 
-def hidden(cells: np.ndarray, mask: str) -> np.ndarray:
+def coverage(name: str, frame: pd.DataFrame, number: int, n_rows: int = 200) -> Table:
+    """Parts of a table: how often intervals for means of numbers and shares of states hold those of the whole table."""
+    schema = Schema.learn(frame)
+    kept = [k for k, c in enumerate(schema.columns) if c.is_variable and c.kind not in ("tick box", "dates")]
+    frame = frame.iloc[:, kept]
+    schema, rows = Schema.learn(frame), []
+    holes = Holes(frame, schema, np.zeros(frame.shape, bool))
+    common = [int(share.argmax()) for share in _shares(holes)]
+    flat = lambda cells: np.where(holes.numbers, cells, cells == common)  # noqa: E731
+    truth = flat(holes.cells(frame)).mean(axis=0)
+    for mask in ("random", "MAR"):
+        hits, widths = np.zeros((2, number, len(kept)))
+        for k in range(number):
+            part = frame.sample(n_rows, random_state=k).reset_index(drop=True)
+            given = part.mask(hidden(holes.cells(part), mask, k))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                tables = SBNImputer(multiple=5, random_state=k, n_jobs=1).fit(given).draws(given)
+            means, widths[k] = rubin(np.array([flat(holes.cells(one)) for one in tables]))
+            hits[k] = np.abs(means - truth) < widths[k]
+        per = ", ".join(f"{column} {share:.0%}" for column, share in zip(schema.names, hits.mean(axis=0), strict=True))
+        rows.append((mask, f"{hits.mean():.1%} of {hits.size}", per))
+    head = ("cells hidden", "intervals of 95 % that hold the truth", "by column")
+    return Table(f"{name}: multiple imputations of {n_rows} rows", head, rows)
+
+
+def hidden(cells: np.ndarray, mask: str, seed: int = SEED) -> np.ndarray:
     """Which of the observed cells are hidden."""
-    rng, (n, p) = np.random.default_rng(SEED), cells.shape
+    rng, (n, p) = np.random.default_rng(seed), cells.shape
     rank = pd.DataFrame(cells).rank(pct=True).fillna(0.5).to_numpy()
     if mask == "random":
         gone = rng.random((n, p)) < SHARE

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError, not_among
@@ -243,6 +243,27 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
                 for own, unit in zip(probabilities, units, strict=True):
                     own[some] = found.probabilities[unit]
         return schema.fill(X, rows, probabilities, rng=rng)
+
+
+class ScoresRows:
+    """Estimators whose rows have scores."""
+
+    @_large.by_partition
+    def score_samples(self: Any, X: Any) -> FloatArray:
+        """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows.
+
+        Parameters
+        ----------
+        X : table
+            Rows, whose missing cells are summed over.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        check_is_fitted(self)
+        found: FloatArray = self._bounds(self._states(self.network_, self._table(X, reset=False)[0]))
+        return found
 
 
 class FromNetworks:

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 from sbnet._types import HIDDEN, FloatArray
 from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _learning, _reading
-from sbnet.estimators._base import FromNetworks, SBNEstimator
+from sbnet.estimators._base import FromNetworks, SBNEstimator, ScoresRows
 from sbnet.estimators._large import by_partition, ordered, transforms_by_partition
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators.settings import Settings, Training, is_auto, layers
@@ -24,7 +24,7 @@ from sbnet.model.mixtures import NetworkMixture
 
 
 @transforms_by_partition
-class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[misc]
+class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEstimator):  # type: ignore[misc]
     """The distribution of the rows of a table, as a belief network.
 
     Any table is taken: `schema_` says how each column was read. Where some have more than two states each becomes a
@@ -103,8 +103,9 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         The same as one record, which :func:`sbnet.save` keeps in a file.
     recognitions_ : tuple
         For each network a prediction of its hidden units, from which scoring starts, beside one half; None without any.
-    report_ : Report or None
-        What was chosen, and what each candidate was worth on held-out rows; print it. None where nothing was chosen.
+    report_ : Report, StatesReport or None
+        What was chosen, and what each candidate was worth on held-out rows; where columns have more than two states, a
+        line for each of them. Print it. None where nothing was chosen.
     bounds_ : ndarray
         Mean bound of each epoch, in nats, measured while the weights were moving.
     held_out_bounds_ : ndarray or None
@@ -250,29 +251,13 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         check_is_fitted(self)
         return NetworkMixture(self.networks_, self._names())
 
-    @by_partition
-    def score_samples(self, X: Any) -> FloatArray:
-        """A lower bound on the log-likelihood of each row, over its observed cells, in nats.
-
-        Parameters
-        ----------
-        X : table
-            Rows like those learned from; cells may be missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return self._bounds(self._states(self.network_, self._table(X, reset=False)[0]))
-
     def score(self, X: Any, y: Any = None) -> float:
         """The mean of :meth:`score_samples`.
 
         Parameters
         ----------
         X : table
-            Rows like those learned from; cells may be missing.
+            Rows, such as some held out.
         y : ignored
             Not used.
 
@@ -350,7 +335,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         Parameters
         ----------
         X : table
-            Rows like those learned from; cells may be missing.
+            Rows, with or without missing cells.
 
         Returns
         -------
@@ -394,7 +379,7 @@ class SBNDensity(FromNetworks, TransformerMixin, DensityMixin, SBNEstimator):  #
         Parameters
         ----------
         X : table
-            Rows like those learned from; cells may be missing.
+            Rows to fill in.
 
         Returns
         -------

@@ -161,7 +161,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         Parameters
         ----------
         X : table
-            Rows like those learned from; cells may be missing.
+            Rows to fill in.
 
         Returns
         -------
@@ -225,7 +225,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         Parameters
         ----------
         X : table
-            Rows like those learned from; cells may be missing.
+            Rows to fill in.
 
         Returns
         -------

@@ -11,6 +11,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
+from sbnet.estimators._base import ScoresRows
 from sbnet.estimators._explain import Explanations, explain_rows
 from sbnet.estimators._large import by_partition
 from sbnet.estimators.density import FromTemplate, SBNDensity
@@ -19,7 +20,7 @@ from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
 
 
-class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
+class SBNOutlier(ScoresRows, OutlierMixin, FromTemplate):  # type: ignore[misc]
     """Rows that a density learned from the table, an :class:`SBNDensity`, finds improbable.
 
     The score of a row is a lower bound on the logarithm of its probability, over its observed cells, in nats. Cells may
@@ -109,29 +110,13 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         return self
 
     @by_partition
-    def score_samples(self, X: Any) -> FloatArray:
-        """A lower bound on the log-likelihood of each row, over its observed cells, in nats: low for odd rows.
-
-        Parameters
-        ----------
-        X : table
-            Rows like those learned from; cells may be missing.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        check_is_fitted(self)
-        return self._bounds(self._states(self.network_, self._table(X, reset=False)[0]))
-
-    @by_partition
     def decision_function(self, X: Any) -> FloatArray:
         """Nats above the threshold; negative for outliers.
 
         Parameters
         ----------
         X : table
-            Rows like those learned from; cells may be missing.
+            Rows to judge.
 
         Returns
         -------
@@ -146,7 +131,7 @@ class SBNOutlier(OutlierMixin, FromTemplate):  # type: ignore[misc]
         Parameters
         ----------
         X : table
-            Rows like those learned from; cells may be missing.
+            Rows to judge.
 
         Returns
         -------
