@@ -42,7 +42,7 @@ COSTS = (
 FOLDS = tuple(range(5))
 """Parts of a table that are held out in turn."""
 RIDGES = (0.3, 3.0, 30.0, 300.0)
-"""What half the square of a slope costs, of those that are tried."""
+"""Ridge penalties that are tried: what half the square of a coefficient costs."""
 _MOST_SLOPES = 400
 """Above that many a straight line in each variable is not tried."""
 LEAST_GAIN = 5e-4
