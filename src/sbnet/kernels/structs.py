@@ -113,7 +113,7 @@ block_t = struct(
     # of the exact term: see `terms.frequencies`
     ("slot", "i8"), ("slot_end", "i8"),  # of its first factor
     ("used", "i8"), ("places", "i8"), ("kept", "i8"),  # places that count, that it has, and that it has room for
-    ("first", "i8"), ("at", "i8"),  # where they begin, and those that count
+    ("first", "i8"),  # where they begin
     ("by", "f8"),  # what the weights of the frequencies are multiplied by
 )  # fmt: skip
 tile_t = struct(

@@ -16,7 +16,6 @@ import numpy as np
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.codes import SIGMOID
-from sbnet.kernels.families import log_distribution
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, uniforms
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import row_blocks
@@ -142,12 +141,19 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
 
 def log_distributions(network: Network, v: int, states: States) -> FloatArray:
     """ln P(v = k | parents), rows by states of v."""
-    n = int(network.n_states[v])
+    edges = range(network.graph.indptr[v], network.graph.indptr[v + 1])
+    parents = network.graph.parent[edges.start : edges.stop]
     if network.gate[v] == SIGMOID:
-        log_p = np.empty((len(states), n))
-        log_distribution(network.model, network.bias, v, states, log_p)
-        return log_p
-    parents = network.graph.parent[network.graph.indptr[v] : network.graph.indptr[v + 1]]
+        model, first, n = network.model, network.model.threshold[v], int(network.n_states[v]) - 1
+        x = np.repeat(network.bias[None, first : first + n], len(states), axis=0)
+        for e, u in zip(edges, parents, strict=True):
+            width = model.n_states[u] - 1
+            weight = model.weight[model.block[e] : model.block[e] + n * width].reshape(n, width).T
+            x += np.concatenate([np.zeros((1, n)), weight])[np.maximum(states[:, u], 0)]
+        t = np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
+        above = np.concatenate([np.zeros((len(x), 1)), np.cumsum(x - t, axis=1)], axis=1)  # ln P(v >= k)
+        above[:, :n] -= t
+        return above
     with np.errstate(divide="ignore"):
         return np.log(network.family(v).distribution(np.maximum(states[:, parents], 0)))
 

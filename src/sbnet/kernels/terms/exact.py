@@ -31,19 +31,19 @@ _pull, _push, _gradient = quadratic.verbs_of(EXACT)
 
 
 @inner(fast=True)
-def _times(numbers, edge, product, n, p):
+def _times(numbers, edge, product, block, p):
     """The product times F = 1 + p g, for a parent with two states."""
-    e, x, far = unsigned(edge), unsigned(product), unsigned(n)
-    for i in range(far):
+    e, x, far = unsigned(edge), unsigned(product), unsigned(block.places)
+    for i in range(unsigned(block.used)):
         a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
         numbers[x + i], numbers[x + far + i] = r + p * (a * r - b * s), s + p * (a * s + b * r)
 
 
 @inner(fast=True)
-def _turn(numbers, edge, turn, product, n, p):
+def _turn(numbers, edge, turn, product, block, p):
     """The product times 1 + p g, and the turn is kept."""
-    e, t, x, far = unsigned(edge), unsigned(turn), unsigned(product), unsigned(n)
-    for i in range(far):
+    e, t, x, far = unsigned(edge), unsigned(turn), unsigned(product), unsigned(block.places)
+    for i in range(unsigned(block.used)):
         a, b, r, s = numbers[e + i], numbers[e + far + i], numbers[x + i], numbers[x + far + i]
         re, im = a * r - b * s, a * s + b * r
         numbers[t + i], numbers[t + far + i] = re, im
@@ -51,22 +51,23 @@ def _turn(numbers, edge, turn, product, n, p):
 
 
 @inner(fast=True)
-def _include(numbers, edge, turn, product, n, q, c, m):
+def _include(numbers, edge, turn, product, block, q, c, m):
     """The product times F of a parent with m states above 0, whose Q begins at c; their turns are kept."""
+    step, x, far = 2 * block.places, unsigned(product), unsigned(block.places)
     for k in range(m):
-        _turn(numbers, edge + 2 * k * n, turn + 2 * k * n, product, n, 0.0)
-    x = unsigned(product)
+        _turn(numbers, edge + k * step, turn + k * step, product, block, 0.0)
     for k in range(m):
-        t, p = unsigned(turn + 2 * k * n), q[c + k]
-        for i in range(unsigned(2 * n)):
+        t, p = unsigned(turn + k * step), q[c + k]
+        for i in range(unsigned(block.used)):
             numbers[x + i] += p * numbers[t + i]
+            numbers[x + far + i] += p * numbers[t + far + i]
 
 
 @inner(fast=True)
 def _where(block, tile):
     """Where e^{iwJ} - 1 of a tile begins, its turn, and the product of its block."""
-    edge = block.at + (5 + 2 * (tile.slot[0] - block.slot)) * block.used
-    return edge, edge + 2 * (block.slot_end - block.slot) * block.used, block.at + 3 * block.used
+    edge = block.first + (5 + 2 * (tile.slot[0] - block.slot)) * block.places
+    return edge, edge + 2 * (block.slot_end - block.slot) * block.places, block.first + 3 * block.places
 
 
 @inner(fast=True)
@@ -78,10 +79,10 @@ def pull(parent, problem, blocks, tiles, numbers, q, field):
         if tile.state != 1:
             continue
         _, turn, product = _where(block, tile)
-        x, far = unsigned(product), unsigned(block.used)
+        x, far = unsigned(product), unsigned(block.places)
         for s in range(parent.states - 1):
-            t, total = unsigned(turn + 2 * s * block.used), 0.0
-            for i in range(far):
+            t, total = unsigned(turn + 2 * s * block.places), 0.0
+            for i in range(unsigned(block.used)):
                 total += numbers[x + i] * numbers[t + i] - numbers[x + far + i] * numbers[t + far + i]
             field[s] += total
 
@@ -96,9 +97,9 @@ def push(parent, problem, blocks, tiles, numbers, old, q):
             continue
         edge, turn, product = _where(block, tile)
         if tile.states == 2:
-            _times(numbers, edge, product, block.used, q[parent.column])
+            _times(numbers, edge, product, block, q[parent.column])
         else:
-            _include(numbers, edge, turn, product, block.used, q, parent.column, parent.states - 1)
+            _include(numbers, edge, turn, product, block, q, parent.column, parent.states - 1)
 
 
 @inner(fast=True)
@@ -108,8 +109,8 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
         block = blocks[b]
         if block.kind == EXACT:
             quadratic.moments(block, tiles, q)
-            x, far = unsigned(block.at + 3 * block.used), unsigned(block.used)
-            for i in range(far):
+            x, far = unsigned(block.first + 3 * block.places), unsigned(block.places)
+            for i in range(unsigned(block.used)):
                 numbers[x + i], numbers[x + far + i] = 1.0, 0.0
     for k in range(len(tiles) - 2, -1, -1):  # the last parent first
         tile, block = tiles[k], blocks[tiles[k].block]
@@ -117,11 +118,11 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
             continue
         edge, turn, product = _where(block, tile)
         if tile.states == 2 and more:
-            _turn(numbers, edge, turn, product, block.used, q[tile.column])
+            _turn(numbers, edge, turn, product, block, q[tile.column])
         elif tile.states == 2:
-            _times(numbers, edge, product, block.used, q[tile.column])
+            _times(numbers, edge, product, block, q[tile.column])
         else:
-            _include(numbers, edge, turn, product, block.used, q, tile.column, tile.states - 1)
+            _include(numbers, edge, turn, product, block, q, tile.column, tile.states - 1)
     for b in range(len(blocks)):
         if blocks[b].kind == EXACT:
             _evaluate(blocks[b], numbers)
@@ -134,8 +135,8 @@ def _evaluate(block, numbers):
 
     That one is multiplied by c, so that what children say needs no factor.
     """
-    lanes, far = lanes_of(block), unsigned(block.used)
-    start, product = block.at + block.used, block.at + 3 * block.used
+    lanes, far = lanes_of(block), unsigned(block.places)
+    start, product = block.first + block.places, block.first + 3 * block.places
     for i in range(LANES):
         block.power[i], block.f_a[i] = 0.0, block.by * block.c[i % lanes]
     for k in range(0, block.used, LANES):
@@ -162,7 +163,7 @@ def _of_lane(block, i, lanes):
 def look(f, problem, blocks, tiles, numbers, q):
     """The term of one factor, in a sweep that has come to its own variable: all its parents are in the product."""
     block, i = blocks[problem.factors[f].block], problem.factors[f].lane
-    product, wave = block.at + 3 * block.used, 0.0
+    product, wave = block.first + 3 * block.places, 0.0
     for k in range(product + i, product + block.used, lanes_of(block)):
         wave += numbers[k]
     return quadratic.look(f, problem, blocks, tiles, numbers, q) - wave / block.c[i]
@@ -179,16 +180,16 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
         block = blocks[b]
         if block.kind != EXACT or block.used == 0:
             continue
-        n, lanes, s = block.used, lanes_of(block), block.slot
-        product, edge, turn = block.at + 3 * n, block.at + 5 * n, block.at + (5 + 2 * (block.slot_end - s)) * n
+        n, lanes, s = block.places, lanes_of(block), block.slot
+        product, edge, turn = block.first + 3 * n, block.first + 5 * n, block.first + (5 + 2 * (block.slot_end - s)) * n
         before = np.empty(2 * n * (block.slot_end - block.slot))
         for i in range(2 * n):
-            numbers[product + i] = numbers[block.at + n + i]
+            numbers[product + i] = numbers[block.first + n + i]
         while s < block.slot_end:  # the products over the parents before each
             at, m = s - block.slot, problem.hidden[slots[s].parent].states - 1
             for i in range(2 * n):
                 before[2 * n * at + i] = numbers[product + i]
-            _include(numbers, edge + 2 * n * at, turn + 2 * n * at, product, n, q, slots[s].column, m)
+            _include(numbers, edge + 2 * n * at, turn + 2 * n * at, product, block, q, slots[s].column, m)
             s += m
         for i in range(n):
             numbers[product + i], numbers[product + n + i] = 1.0, 0.0
@@ -201,7 +202,7 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
                 for i in range(block.width):
                     p = q[slots[block.slot + c].column]
                     by_slot[factors[block.factor[i]].slot + c] += p * _of_lane(block, i, lanes)
-            _include(numbers, edge + 2 * n * at, turn + 2 * n * at, product, n, q, slots[s].column, m)
+            _include(numbers, edge + 2 * n * at, turn + 2 * n * at, product, block, q, slots[s].column, m)
         _imaginary(block, before, 0, numbers, edge, 0.0)
         for i in range(block.width):
             by_factor[block.factor[i]] += _of_lane(block, i, lanes)
@@ -210,11 +211,11 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
 @inner(fast=True)
 def _imaginary(block, before, at, numbers, edge, has):
     """Sums of w times the imaginary part of (product before) (1 + g, or 1 if there is no edge) (product after)."""
-    n, lanes, far, after = block.used, lanes_of(block), unsigned(block.used), block.at + 3 * block.used
+    n, lanes, far, after = block.places, lanes_of(block), unsigned(block.places), block.first + 3 * block.places
     step = OMEGA * lanes / n
     for i in range(LANES):
         block.power[i] = 0.0
-    for k in range(0, n, LANES):
+    for k in range(0, block.used, LANES):
         x, y, e = unsigned(at + k), unsigned(after + k), unsigned(edge + k)
         for i in range(unsigned(LANES)):
             block.arg[i] = step * multiple(k + np.int64(i), n, lanes)

@@ -7,8 +7,6 @@ do with.
 
 The numbers of a block begin at `first`: the weights of the frequencies, then complex numbers, all real parts before the
 imaginary ones: the function of the biases, the product over parents, e^{iwJ} - 1 of each slot, and the turn of each.
-Behind them the few frequencies have all of this once more, side by side, which takes fewer pages of memory. `at` is
-where the numbers begin that are in use.
 """
 
 import math
@@ -17,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import IndexArray
-from sbnet.kernels.compiling import inner, plain
+from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import EXACT
 from sbnet.kernels.structs import LANES, aligned
 from sbnet.kernels.terms import CROWDED, ENOUGH, LACKS, ROUGH, WHOLE
@@ -45,8 +43,7 @@ def make_room(blocks: Any, numbers: Any, places: IndexArray) -> Any:
     """Numbers with room for so many places. The tables of other terms come first among them, and are kept."""
     ours = blocks["kind"] == EXACT
     tables = int(blocks["first"][ours].min()) if blocks["kept"].any() else len(numbers)
-    few = np.array([plain(few_of)(int(n)) for n in places], np.int64)
-    size = np.where(ours, (places + few) * (5 + 4 * (blocks["slot_end"] - blocks["slot"])), 0)
+    size = np.where(ours, places * (5 + 4 * (blocks["slot_end"] - blocks["slot"])), 0)
     start = -(-tables // LANES) * LANES
     more = aligned(start + int(size.sum()), np.float64)
     more[: min(tables, len(numbers))] = numbers[:tables]
@@ -88,12 +85,6 @@ def lanes_of(block):
 def few_of(places):
     """How many of the places the ascent makes do with: even multiples, the lower ones."""
     return math.ceil(_LOWER * (places if places == _SIZE else places // 2) / _SIZE) * _SIZE
-
-
-@inner
-def few_at(block):
-    """Where the numbers of the few frequencies begin."""
-    return block.first + (5 + 4 * (block.slot_end - block.slot)) * block.places
 
 
 @inner
@@ -157,7 +148,6 @@ def tune(factors, slots, blocks, numbers, places):
             _powers(block, numbers, edge)
             for i in range(n):
                 numbers[edge + i] -= 1.0
-            _keep_few(block, numbers, 5 + 2 * k)
 
 
 @inner
@@ -187,15 +177,6 @@ def _powers(block, numbers, at):
 
 
 @inner
-def _keep_few(block, numbers, row):
-    """The few frequencies of a row, among their own."""
-    far, few = block.places, few_of(block.places)
-    x, y = block.first + row * far, few_at(block) + row * few
-    for i in range(few):
-        numbers[y + i], numbers[y + few + i] = numbers[x + i], numbers[x + far + i]
-
-
-@inner
 def attend(blocks, numbers, whole):
     """What the terms are made of beside the frequencies that count: all of them, or unless `whole`, the few.
 
@@ -208,7 +189,6 @@ def attend(blocks, numbers, whole):
         lanes, places, first = lanes_of(block), block.places, block.first
         n, by = (places, 1.0) if whole else (few_of(places), 2.0 if places > _SIZE else 1.0)
         block.used, block.by, step = n, by, by * OMEGA * lanes / max(places, 1)
-        block.at = first if whole else few_at(block)
         omega = step * max(n, 1) / lanes  # where the sum is cut; a bound on what is left out is added
         tail = 4.0 * math.exp(-math.pi * omega) / (math.pi * omega * (1.0 - math.exp(-2.0 * math.pi * omega)))
         constant = math.log(2.0) + (tail if n > 0 else 0.0)
@@ -231,4 +211,3 @@ def attend(blocks, numbers, whole):
                     weight = numbers[x + i] * block.alive[i]
                     numbers[x + far + i] *= weight
                     numbers[x + far + far + i] *= weight
-            _keep_few(block, numbers, 1)
