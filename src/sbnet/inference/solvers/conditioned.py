@@ -74,7 +74,7 @@ class Conditioned:
         check_solver(self.solver)
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Solve every row without conditioning first, and go on from there."""
+        """Solve every row without conditioning first, and go on from there; see :meth:`sbnet.solvers.Solver.solve`."""
         solution = self.solver.solve(network, states, start=start, trace=False).draft()
         if np.isnan(solution.bound).any():
             raise ParameterError(f"{type(self.solver).__name__} has no bound to condition; use a solver that has one")

@@ -64,7 +64,10 @@ class Gibbs:
         return checks.generator(self.rng).integers(2**64, dtype=np.uint64)
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Run the chains of every row. They start from random states; `start` is not used."""
+        """Run the chains of every row. They start from random states; `start` is not used.
+
+        See :meth:`sbnet.solvers.Solver.solve`.
+        """
         n = len(states)
         length = Length(self.samples, self.burn_in, self.chains)
         if network.tables:

@@ -98,7 +98,7 @@ class MeanField:
         return int(checks.generator(self.rng).integers(2**63))
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Solve every row from each starting point, and keep the best."""
+        """Solve every row from each starting point, and keep the best; see :meth:`sbnet.solvers.Solver.solve`."""
         points = [start, *(self._point(network, k, len(states)) for k in range(1, self.restarts))]
         if network.tables:
             return solve_tables(network, self.bound, self.stop, states, points, trace)

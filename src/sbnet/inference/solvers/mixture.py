@@ -101,7 +101,7 @@ class Mixture:
         check_mean_field(self.solver, "components are found")
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Solve every row with one component first, and divide that."""
+        """Solve every row with one component first, and divide that; see :meth:`sbnet.solvers.Solver.solve`."""
         first = self.solver.solve(network, states, start=start, trace=trace)
         solution, bias = first.draft(), absorb(network, states)
         paths: list[list[float]] = [[] for _ in states]

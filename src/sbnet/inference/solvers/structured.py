@@ -86,7 +86,7 @@ class Structured:
         check_mean_field(self.solver, "coordinate ascent begins")
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
-        """Solve every row without structure first, and go on from there."""
+        """Solve every row without structure first, and go on from there; see :meth:`sbnet.solvers.Solver.solve`."""
         _check_two_states(network)
         first = self.solver.solve(network, states, start=start, trace=trace)
         label = None if isinstance(self.groups, str) else self._labels(network)
