@@ -132,6 +132,12 @@ def test_asia_goes_through_pyagrum_as_bif(tmp_path):
     )
 
 
+def test_states_that_begin_with_a_digit_go_through_pyagrum_as_bif(tmp_path):
+    """As the files of the bnlearn repository have them; pyAgrum does not read them in quotes."""
+    salt = sb.from_edges({}, states={"salt": ["20_MG_L", "30_MG_L", "4"]}, tables={"salt": [0.5, 0.25, 0.25]})
+    assert through_pyagrum_file(salt, tmp_path).states == salt.states
+
+
 @pytest.mark.parametrize("cold", ["cold", "common.cold", "common-cold", "_cold2"])
 def test_plain_units_are_read_by_pyagrum(tmp_path, cold):
     clinic = sb.noisy_or({("flu", "fever"): 0.9, (cold, "fever"): 0.2}, leak=0.01, prior=0.1)

@@ -69,8 +69,8 @@ def write_bif(network: Network, name: str) -> None:
 
 
 def _quoted(name: str) -> str:
-    """A name as BIF has it: bare if it is a word or a whole number, which all programs read, else in quotes."""
-    if re.fullmatch("[A-Za-z_][A-Za-z_0-9.-]*|[0-9]+", name) and name.lower() not in _RESERVED:
+    """A name as BIF has it: bare if it is a word, 20_MG among them, which all programs read, else in quotes."""
+    if re.fullmatch("[A-Za-z_][A-Za-z_0-9.-]*|[A-Za-z_0-9]+", name) and name.lower() not in _RESERVED:
         return name
     if '"' in name or "\n" in name:
         raise FileFormatError(f"the name {name!r} cannot be written in BIF, which has no quotes in names; rename it")
