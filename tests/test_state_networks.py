@@ -11,7 +11,17 @@ from sklearn.linear_model import LogisticRegression
 
 import sbnet as sb
 from sbnet.inference.solvers.row_completions import complete, log_probabilities
-from sbnet.learning.sequential import Cost, Design, Features, Table, Threshold, lines, regress_variable, score_of
+from sbnet.learning.sequential import (
+    Cost,
+    Design,
+    Features,
+    Table,
+    Threshold,
+    lines,
+    regress_label,
+    regress_variable,
+    score_of,
+)
 from sbnet.learning.state_networks import StateRows, learn_states
 from strategies import INTERPRETED
 
@@ -162,39 +172,24 @@ def test_straight_lines_are_ridge_regressions_on_normal_scores() -> None:
         np.testing.assert_allclose(line[level - 1, 3:-1], of_b, atol=2e-3)
 
 
-def test_a_regression_may_begin_with_lines_and_ends_at_the_same_optimum() -> None:
-    """With a weak penalty the best coefficients are the same, wherever one begins."""
-    table = a_table(np.random.default_rng(2))
-    features = Features.of(table.n_states, table.ordered)
-    design = Design.of(table, features, 2)
-    straight = replace(design, line=lines(design, range(1, 4), score_of(features, design), 1.0))
-    for level in (1, 2, 3):
-        plain, other = (Threshold(d.at(level), 1e-12).solve(Cost(1e-4)) for d in (design, straight))
-        np.testing.assert_allclose(other.rows.z, plain.rows.z, atol=0.02)
-        assert np.abs(other.rows.z - straight.at(level).begin).max() > 0.05
-        x = design.x[:, design.own >= level - 1]
-        b = other.coefficients + straight.line[level - 1]
-        np.testing.assert_allclose(b[:-1] @ x + b[-1], other.rows.z, atol=1e-9)
-
-
 @pytest.mark.skipif(INTERPRETED, reason="hundreds of regressions")
 def test_the_network_is_what_the_regressions_say() -> None:
     """ln P of complete rows by the network, and by thresholds and features written out."""
     rng = np.random.default_rng(2)
     table = a_table(rng)
     features = Features.of(table.n_states, table.ordered)
-    found = [regress_variable(table, features, v, rules=v == 2) for v in range(3)]
+    found = [*(regress_variable(table, features, v) for v in range(2)), regress_label(table, features, 2)]
+    assert found[2].pairs
     from sbnet.learning.sequential import network_of
-    from sbnet.learning.trees import holds
 
     network = network_of(features, found, ["a", "b", "c"], [list("0123"), list("xyz"), list("0123")])
     states = np.full((len(table.cells), network.n_units), -1, np.int8)
     states[:, [network.index(name) for name in "abc"]] = table.cells
     expected = np.zeros(len(states))
     for v, one in enumerate(found):
-        x = features.read(table.parents, features.before(v))
-        x = np.concatenate([x, *(holds(x, rule)[None] for rule in one.rules)]).astype(float)
-        z = one.coefficients[:, :-1] @ x + one.coefficients[:, -1:]
+        z = one.coefficients[:, :-1] @ features.read(table.parents, features.before(v)) + one.coefficients[:, -1:]
+        for pair in one.pairs:
+            z[pair.level - 1] += pair.value[pair.state[table.cells[:, pair.first], table.cells[:, pair.second]]]
         for level in range(1, int(table.n_states[v])):
             own = table.cells[:, v]
             sign = np.where(own >= level, 1.0, -1.0)
@@ -245,18 +240,19 @@ def test_missing_cells_are_not_evidence() -> None:
     assert abs(complete(network, both).probabilities(network.index("c0"), 2)[0, 1] - 0.988) < 0.02
 
 
-def test_a_label_may_depend_on_rules() -> None:
+@pytest.mark.skipif(INTERPRETED, reason="thousands of trees")
+def test_a_label_may_depend_on_pairs() -> None:
     rng = np.random.default_rng(0)
     x = rng.integers(0, 2, (600, 4))
     cells = np.column_stack([x, x[:, 0] ^ x[:, 1]])
     network, report = learn_states(_rows(cells, [False] * 5, label=4), rng)
-    assert report.variables[-1].rules > 0
+    assert report.variables[-1].pairs > 0
     states = np.full((4, network.n_units), -1, np.int8)
     states[:, [network.index("c0"), network.index("c1")]] = [[0, 0], [0, 1], [1, 0], [1, 1]]
     v = network.index("c4")
     p = complete(network, states, asked=np.array([v])).probabilities(v, 2)[:, 1]
     np.testing.assert_allclose(p, [0.0, 1.0, 1.0, 0.0], atol=0.05)
-    plain, _ = learn_states(_rows(cells, [False] * 5, label=4), rng, rules=False)
+    plain, _ = learn_states(_rows(cells, [False] * 5, label=4), rng, pairs=False)
     assert plain.n_units == 5
 
 
@@ -268,34 +264,92 @@ def test_degenerate_tables() -> None:
         assert np.isfinite(log_probabilities(network, states)).all()
 
 
-def test_histograms_add_up_what_features_select() -> None:
-    """Sums over nodes and features, beside those written out."""
-    from sbnet.learning.trees import Bins
+def test_a_tree_is_fitted_to_gradients_by_the_condition_that_gains_most() -> None:
+    """One tree beside one that is written out: all conditions on the same half of the rows."""
+    from sbnet.kernels.random import GOLDEN, uniforms
+    from sbnet.kernels.trees import RATE, Trees, boost
+    from sbnet.kernels.trees import Table as Rows
 
     rng = np.random.default_rng(0)
-    table = a_table(rng)
-    features = Features.of(table.n_states, table.ordered)
-    n = len(features.variable)
-    x = features.read(table.parents, n)
-    bins = Bins.of(x, features.variable, features.increment)
-    node, values = rng.integers(0, 3, x.shape[1]), rng.normal(size=x.shape[1])
-    found = bins.sums(node, 3, values)
-    for k in range(3):
-        expected = x @ np.where(node == k, values, 0.0)
-        np.testing.assert_allclose(found[k, bins.feature >= 0], expected[bins.feature[bins.feature >= 0]], atol=1e-12)
+    states = np.column_stack([rng.integers(0, k, 80) for k in (5, 4)]).astype(np.int8)
+    y, weight, z = rng.integers(0, 2, 80).astype(float), rng.integers(0, 3, 80).astype(float), rng.normal(size=80)
+    held_out, loss = (weight == 0.0).astype(float), np.zeros(2)
+    begin, ordered = np.array([0, 5, 9]), np.array([True, False])
+    trees = Trees(np.zeros((1, 3), np.int64), np.zeros((1, 3), np.int64), np.zeros((1, 4)))
+    after = z.copy()
+    with np.errstate(over="ignore"):
+        boost(Rows(states, begin, ordered, y, weight, held_out), after, np.uint64(3), 1.0, loss, trees)
+        some = uniforms(np.uint64(3) + np.arange(1, 81, dtype=np.uint64) * GOLDEN) < 0.5
+    some &= weight > 0.0
+    p = 1.0 / (1.0 + np.exp(-z))
+    g, h = weight * (y - p), weight * p * (1.0 - p)
+
+    def worth(rows: np.ndarray) -> float:
+        return g[rows].sum() ** 2 / (h[rows].sum() + 1.0)
+
+    def best(rows: np.ndarray) -> tuple[float, np.ndarray]:
+        found = [(1e-3, np.zeros(80, bool))]
+        for met in [states[:, 0] >= s for s in range(1, 5)] + [states[:, 1] == s for s in range(4)]:
+            yes, no = rows & met, rows & ~met
+            if min(weight[yes].sum(), weight[no].sum()) >= 5.0:
+                found.append((worth(yes) + worth(no) - worth(rows), met))
+        return max(found, key=lambda one: one[0])
+
+    root = best(some)[1]
+    expected = z.copy()
+    for side in (~root, root):
+        met = best(some & side)[1]
+        for rows in (side & ~met, side & met):
+            expected[rows] += RATE * g[rows & some].sum() / (h[rows & some].sum() + 1.0)
+    np.testing.assert_allclose(after, expected, atol=1e-12)
+    for k, inputs in enumerate((z, expected)):
+        assert loss[k] == pytest.approx(held_out @ (np.logaddexp(0.0, inputs) - y * inputs))
 
 
-@pytest.mark.skipif(INTERPRETED, reason="hundreds of regressions")
-def test_a_rule_may_have_three_conditions() -> None:
-    """Conditions on three columns, one of them an interval, that turn around what a fourth says."""
+def test_trees_are_sums_of_products() -> None:
+    """What is said of a label by its features and by pairs, beside the trees gone through row by row."""
+    from sbnet.kernels.trees import Trees
+    from sbnet.learning.sequential import _summed
+    from sbnet.learning.trees import Bins
+
     rng = np.random.default_rng(1)
-    x = np.column_stack([rng.integers(0, 2, (4000, 2)), rng.integers(0, 3, 4000), rng.integers(0, 6, 4000)])
-    met = (x[:, 0] == 1) & (x[:, 2] != 1) & (x[:, 3] >= 2) & (x[:, 3] < 5)
-    y = met ^ (x[:, 1] == 1)
-    network, report = learn_states(_rows(np.column_stack([x, y]), [False, False, False, True, False], label=4), rng)
-    assert report.variables[-1].rules > 0
+    n_states, ordered = np.array([4, 3, 2]), np.array([True, False, False])
+    features = Features.of(n_states, ordered)
+    bins = Bins(np.empty((0, 3), np.int8), np.array([0, 4, 7, 9]), features.increment[[0, 3, 6]], np.array([]))
+    bins = replace(bins, feature=np.array([-1, 0, 1, 2, 3, 4, 5, -1, 6]))
+    variable = rng.integers(-1, 3, (30, 3))
+    state = np.where(bins.ordered[variable], 1 + rng.integers(0, 9, (30, 3)) % (n_states[variable] - 1), 0)
+    trees = Trees(variable, np.where(variable == 1, rng.integers(0, 3, (30, 3)), state), rng.normal(size=(30, 4)))
+    rows = np.array([(a, b, c) for a in range(4) for b in range(3) for c in range(2)], np.int8)
+    expected = np.zeros(len(rows))
+    for t in range(20):
+        for r, row in enumerate(rows):
+            k = 0
+            for place in (0, 1 + k):
+                v, s = trees.variable[t, place + k * (place > 0)], trees.state[t, place + k * (place > 0)]
+                k = 2 * k + int(v >= 0 and (row[v] >= s if bins.ordered[v] else row[v] == s))
+            expected[r] += trees.leaf[t, k]
+    b = np.zeros(len(features.variable) + 1)
+    shares = [np.full(k, 1.0 / k) for k in n_states]
+    pairs = _summed([bins.products(trees, 20)], features, b, shares)
+    found = b[:-1] @ features.read(rows, len(b) - 1) + b[-1]
+    for spread, u, w, value in pairs:
+        found += value[rows[:, u], rows[:, w]]
+        np.testing.assert_allclose([*value.mean(axis=0), *value.mean(axis=1)], 0.0, atol=1e-12)
+        assert spread == pytest.approx(value.std())
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="thousands of trees")
+def test_a_pair_may_turn_around_what_is_said() -> None:
+    """An interval of one column turns around what another says; a third does nothing."""
+    rng = np.random.default_rng(1)
+    x = np.column_stack([rng.integers(0, 2, 3000), rng.integers(0, 6, 3000), rng.integers(0, 3, 3000)])
+    y = ((x[:, 1] >= 2) & (x[:, 1] < 5)) ^ (x[:, 0] == 1)
+    network, report = learn_states(_rows(np.column_stack([x, y]), [False, True, False, False], label=3), rng)
+    assert report.variables[-1].pairs > 0
     states = np.full((200, network.n_units), -1, np.int8)
-    states[:, [network.index(f"c{k}") for k in range(4)]] = x[:200]
-    v = network.index("c4")
+    states[:, [network.index(f"c{k}") for k in range(3)]] = x[:200]
+    v = network.index("c3")
     p = complete(network, states, asked=np.array([v])).probabilities(v, 2)[:, 1]
     np.testing.assert_allclose(p, y[:200], atol=0.1)

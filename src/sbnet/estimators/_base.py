@@ -190,7 +190,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
             self.schema_.names.index(rows.names[-1]) if rows.label_last else None,
         )
         threads = _learning.threads(self._settings())
-        self.network_, report = learn_states(found, generator, threads=threads, rules=False)
+        self.network_, report = learn_states(found, generator, threads=threads, pairs=False)
         self.networks_, self.recognitions_, self._n_hidden, self.report_ = (self.network_,), (None,), 0, report
         self.bounds_, self.held_out_bounds_, self.n_iter_ = np.array([report.held_out]), None, 1
         if self._settings().verbose:

@@ -46,9 +46,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     """The class of each row of a table, with missing values marginalised.
 
     Of an ordinary table the label becomes the last variable of one network of all columns, an :class:`SBNDensity`. Its
-    regression on the columns has rules of boosted trees where the validation log-likelihood improves by them, and a
-    missing cell is marginalised by the rest of the network. Nothing has to be set. :doc:`/guide/classification` shows
-    how to use it, :doc:`/explain/theory` has the mathematics.
+    regression on the columns is a straight line in each and what boosted trees add for columns and pairs of them, as
+    the validation log-likelihood chooses, and a missing cell is marginalised by the rest of the network. Nothing has to
+    be set. :doc:`/guide/classification` shows how to use it, :doc:`/explain/theory` has the mathematics.
 
     For arrays of zeros and ones, and where `density`, `hidden` or `tune` is given and all columns have two states,
     there is a sigmoid belief network for each class, and Bayes' rule, as in section 4 of the paper. A row

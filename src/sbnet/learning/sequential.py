@@ -8,7 +8,7 @@ found is a network of variables with states: increments are summed to the weight
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -19,7 +19,8 @@ from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.codes import SIGMOID, TABLE
 from sbnet.kernels.lasso import Ones, coefficient_t, regress, rows_of
-from sbnet.learning.trees import Bins, Rule, boosted, holds
+from sbnet.kernels.trees import Trees
+from sbnet.learning.trees import Bins, Products, no_loss
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 
@@ -43,14 +44,13 @@ FOLDS = tuple(range(5))
 """Parts of a table that are held out in turn."""
 RIDGES = (0.3, 3.0, 30.0, 300.0)
 """Ridge penalties that are tried: what half the square of a coefficient costs."""
-_MOST_SLOPES = 400
-"""Above that many a straight line in each variable is not tried."""
-LEAST_GAIN = 5e-4
-"""Nats a row that rules must gain."""
+_MOST_SLOPES = 150
+"""Above that many, slopes give way to weights of features with an L1 penalty."""
+_PAIRS, _STEPS, _LEAST = 400, 16, 0.003
+"""Pairs of variables in the conditional of a label, at most, over all its thresholds; steps that what a pair says is
+rounded to; the standard deviation of that below which a pair is left out, in nats."""
 _NEWTON = 12
 """Steps of a ridge regression, at most."""
-_RULES = 400
-"""Rules of a variable, at most: those of its thresholds serve all of them."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -69,7 +69,7 @@ class Table:
     weight : ndarray
         Of rows.
     fold : ndarray of int
-        The part of the table that a row is held out with; -1 if it is not among those that penalties are chosen on.
+        The part of the table that a row is held out with; -1 minus that if penalties are not chosen on the row.
     """
 
     parents: States
@@ -118,6 +118,12 @@ class Features:
         """How many features the variables before one have."""
         return int(np.searchsorted(self.variable, v))
 
+    def of_states(self, v: int, n: int) -> FloatArray:
+        """The features of a variable by its states: is it one?"""
+        own, state = self.variable == v, np.arange(n)
+        ones = np.where(self.increment[own, None], state >= self.state[own, None], state == self.state[own, None])
+        return ones.astype(np.float64)
+
     def read(self, parents: States, n: int) -> BoolArray:
         """The first n features of rows: features by rows."""
         cells, state = parents.T[self.variable[:n]], self.state[:n, None]
@@ -133,7 +139,7 @@ class Design:
     own: States
     weight: FloatArray
     fold: IndexArray
-    line: FloatArray | None = None  # thresholds by features, then the intercept: the regression begins there
+    parents: States
 
     @classmethod
     def of(cls, table: Table, features: Features, v: int) -> Design:
@@ -144,29 +150,28 @@ class Design:
         weight = np.bincount(group, weights=table.weight[seen], minlength=len(kept)).astype(np.float64)
         kept = seen[kept]
         x = features.read(table.parents[kept], features.before(v))
-        return cls(x, table.cells[kept, v], weight, table.fold[kept])
+        return cls(x, table.cells[kept, v], weight, table.fold[kept], table.parents[kept, :v])
 
     def in_folds(self) -> Design:
-        """The rows that are in a fold: those that penalties are chosen on."""
+        """The rows that penalties are chosen on."""
         rows = self.fold >= 0
-        return self if rows.all() else Design(self.x[:, rows], self.own[rows], self.weight[rows], self.fold[rows])
+        if rows.all():
+            return self
+        return Design(self.x[:, rows], self.own[rows], self.weight[rows], self.fold[rows], self.parents[rows])
+
+    def all_in_folds(self) -> Design:
+        """With all rows in the folds that they belong to."""
+        return replace(self, fold=np.where(self.fold < 0, -1 - self.fold, self.fold))
 
     def without(self, fold: int) -> Design:
         """With no weight for the rows of a fold."""
         return replace(self, weight=np.where(self.fold == fold, 0.0, self.weight))
 
-    def with_rules(self, rules: Sequence[Rule]) -> Design:
-        """With rules after the features."""
-        line = None if self.line is None else np.insert(self.line, [len(self.x)] * len(rules), 0.0, axis=1)
-        return replace(self, x=np.concatenate([self.x, *(holds(self.x, rule)[None] for rule in rules)]), line=line)
-
     def at(self, level: int) -> Level:
         """Of a threshold: the rows with v >= l - 1."""
         rows = self.own >= level - 1
-        x, y = self.x[:, rows], (self.own[rows] >= level).astype(np.float64)
-        line = None if self.line is None else self.line[level - 1]
         return Level(
-            ones_of(x), y, self.weight[rows], self.fold[rows], None if line is None else line[:-1] @ x + line[-1]
+            ones_of(self.x[:, rows]), (self.own[rows] >= level).astype(float), self.weight[rows], self.fold[rows]
         )
 
 
@@ -177,7 +182,6 @@ class Level(NamedTuple):
     y: FloatArray  # v >= l
     weight: FloatArray
     fold: IndexArray
-    begin: FloatArray | None  # inputs to begin with
 
 
 class Threshold:
@@ -190,10 +194,7 @@ class Threshold:
         self.room = np.zeros((2, len(self.b)), np.int64)
         yes, no = weight @ y, weight @ (1.0 - y)
         self.tol, self.fixed = tol * (yes + no), min(yes, no) <= 0.0
-        if level.begin is None or self.fixed:
-            self.b["value"][-1] = self.rows.z[:] = np.log((yes + 0.5) / (no + 0.5))
-        else:
-            self.rows.z[:] = level.begin
+        self.b["value"][-1] = self.rows.z[:] = np.log((yes + 0.5) / (no + 0.5))
 
     def solve(self, cost: Cost) -> Threshold:
         """The best coefficients; inputs of all rows, those of weight zero too, are in `rows.z`."""
@@ -215,79 +216,66 @@ class Threshold:
 
 
 @dataclass(frozen=True, eq=False)
+class Pair:
+    """What two variables say together of a threshold: a value for each state of a function of theirs."""
+
+    first: int
+    second: int
+    level: int
+    state: States  # states of the first by states of the second
+    value: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
 class Regression:
     """A variable regressed on those before it.
 
     Attributes
     ----------
     coefficients : ndarray, thresholds by features
-        Those of the variables before it, of rules, and the intercept.
-    rules : tuple of Rule
+        Those of the variables before it, and the intercept.
     cost : Cost
         The penalty that was chosen.
     held_out : float
         Mean ln P of its state in held-out rows.
+    pairs : tuple of Pair
     """
 
     coefficients: FloatArray
-    rules: tuple[Rule, ...]
     cost: Cost
     held_out: float
+    pairs: tuple[Pair, ...] = ()
 
 
 def regress_variable(
-    table: Table,
-    features: Features,
-    v: int,
-    costs: Sequence[Cost] = COSTS,
-    *,
-    folds: Sequence[int] = FOLDS,
-    rules: bool = False,
+    table: Table, features: Features, v: int, costs: Sequence[Cost] = COSTS, *, folds: Sequence[int] = FOLDS
 ) -> Regression:
-    """A variable on those before it, under the penalty that is best for held-out folds, then from all rows.
-
-    If there may be rules, the regression may begin with a straight line in each variable that is ordered, and rules of
-    boosted trees may be features too: each of the two if the validation log-likelihood improves.
-    """
+    """A variable on those before it, under the penalty that is best for held-out folds, then from all rows."""
     design, levels = Design.of(table, features, v), range(1, int(table.n_states[v]))
     costs = costs if len(design.x) else costs[:1]
-    some, chosen = design.in_folds(), list[Rule]()
+    some = design.in_folds()
+    losses = _held_out(some, levels, costs, folds)
+    cost = costs[int(losses.argmin())]
     total = max(float(some.weight[np.isin(some.fold, folds)].sum()), 1e-300)
-    parts = dict.fromkeys(folds, some)
-    losses = _held_out(parts, levels, costs) / total
-    scores = score_of(features, design) if rules and len(design.x) else np.empty((0, 0))
-    if 0 < len(scores) <= _MOST_SLOPES:
-        ridge = _best_ridge(some, levels, scores, folds)
-        straight = {fold: replace(some, line=lines(some.without(fold), levels, scores, ridge)) for fold in folds}
-        other = _held_out(straight, levels, costs) / total
-        if other.min() < losses.min():
-            losses, parts = other, straight
-            some, design = (replace(rows, line=lines(rows, levels, scores, ridge)) for rows in (some, design))
-    cost, loss = costs[int(losses.argmin())], float(losses.min())
-    if rules and len(design.x):
-        for fold, part in parts.items():  # with rules that the other folds choose
-            parts[fold] = part.with_rules(rules_of(part.without(fold), levels, features))
-        losses = _held_out(parts, levels, costs) / total
-        if losses.min() < loss - LEAST_GAIN:
-            chosen, loss = rules_of(some, levels, features), float(losses.min())
-            cost, design = costs[int(losses.argmin())], design.with_rules(chosen)
-    b = np.array([_solved(design.at(level), costs, cost) for level in levels])
-    return Regression(b if design.line is None else b + design.line, tuple(chosen), cost, -loss)
+    return Regression(_solved(design, levels, costs, cost), cost, -float(losses.min()) / total)
 
 
-def _solved(level: Level, costs: Sequence[Cost], cost: Cost) -> FloatArray:
+def _solved(design: Design, levels: range, costs: Sequence[Cost], cost: Cost, tol: float = TOL) -> FloatArray:
     """Coefficients under a penalty, from those under one that is stronger."""
-    one = Threshold(level)
-    for before in [c for c in costs[: costs.index(cost)] if c.l2 == 0.0][-1:]:
-        one.solve(before)
-    return one.solve(cost).coefficients
+    found = []
+    for level in levels:
+        one = Threshold(design.at(level), tol)
+        for before in [c for c in costs[: costs.index(cost)] if c.l2 == 0.0][-1:]:
+            one.solve(before)
+        found.append(one.solve(cost).coefficients)
+    return np.array(found)
 
 
-def _held_out(parts: Mapping[int, Design], levels: range, costs: Sequence[Cost]) -> FloatArray:
-    """The loss of rows held out under each penalty: of each fold, by the design that goes with it."""
+def _held_out(design: Design, levels: range, costs: Sequence[Cost], folds: Sequence[int]) -> FloatArray:
+    """The loss of rows held out under each penalty."""
     losses = np.zeros(len(costs))
-    for number, design in parts.items():
-        for level in map(design.at, levels):
+    for level in map(design.at, levels):
+        for number in folds:
             out = level.fold == number
             if not out.any():
                 continue
@@ -298,14 +286,58 @@ def _held_out(parts: Mapping[int, Design], levels: range, costs: Sequence[Cost])
     return losses
 
 
+# --- labels -----------------------------------------------------------------------------------------------------------
+
+
+def regress_label(table: Table, features: Features, v: int) -> Regression:
+    """A label on the variables before it: a straight line in each, and boosted trees of two conditions from there on.
+
+    Fitted to the rows without each fold in turn. Held-out rows choose the penalty of the line and the number of trees;
+    what is returned is the mean of the five.
+    """
+    design, levels = Design.of(table, features, v), range(1, int(table.n_states[v]))
+    starts, cost = _starts(design, levels, features)
+    design = design.all_in_folds()
+    width, ordered = table.n_states[:v], features.increment[np.searchsorted(features.variable, np.arange(v))]
+    begin = np.concatenate([[0], np.cumsum(width)])
+    place = np.searchsorted(features.variable, np.arange(v)) - ordered - begin[:-1]  # no feature for the first of these
+    bins = Bins(design.parents, begin, ordered, np.arange(begin[-1]) + np.repeat(place, width))
+    loss, grown = no_loss(), list[list[Trees]]()
+    for level in levels:
+        rows = design.own >= level - 1
+        part, y, weight = bins.of(rows), (design.own[rows] >= level).astype(np.float64), design.weight[rows]
+        grown.append([])
+        for number, start in enumerate(starts):
+            out, z = design.fold[rows] == number, start[level - 1, :-1] @ design.x[:, rows] + start[level - 1, -1]
+            weights, seed = (np.where(out, 0.0, weight), np.where(out, weight, 0.0)), len(FOLDS) * level + number
+            grown[-1].append(part.boosted(y, *weights, z, seed, loss))
+    best, b, pairs = int(loss.argmin()), np.mean(starts, axis=0), list[tuple[float, Pair]]()
+    shares = [_share(own, design.weight, k) for own, k in zip(design.parents.T, width.tolist(), strict=True)]
+    for level, trees in zip(levels, grown, strict=True):
+        found = _summed([bins.products(one, best) for one in trees], features, b[level - 1], shares)
+        pairs += [(spread, _stepped(u, w, level, value, shares)) for spread, u, w, value in found]
+    pairs = sorted(pairs, key=lambda pair: -pair[0])[:_PAIRS]
+    held_out = -float(loss[best]) / max(float(design.weight.sum()), 1e-300)
+    return Regression(b, cost, held_out, tuple(pair for _, pair in pairs))
+
+
+def _starts(design: Design, levels: range, features: Features) -> tuple[list[FloatArray], Cost]:
+    """Thresholds by features, then the intercept, from the rows outside of each fold; and the penalty."""
+    scores, some, every = score_of(features, design), design.in_folds(), design.all_in_folds()
+    if len(scores) <= _MOST_SLOPES:
+        ridge = _best_ridge(some, levels, scores)
+        return [lines(every.without(fold), levels, scores, ridge) for fold in FOLDS], Cost(0.0, ridge)
+    cost = COSTS[int(_held_out(some, levels, COSTS, FOLDS).argmin())]
+    return [_solved(every.without(fold), levels, COSTS, cost, NEARLY) for fold in FOLDS], cost
+
+
 def score_of(features: Features, design: Design) -> FloatArray:
-    """Slopes by features: what each feature adds to the score of its variable; nothing if no variable is ordered.
+    """Slopes by features: what each feature adds to the score of its variable.
 
     Ordered states have normal scores, the quantiles of a normal distribution at the middle of their shares, so that a
     slope is a straight line in what was cut into states. Of other variables each feature has a slope of its own.
     """
-    n = len(design.x)
-    parts, some = [], False
+    n, parts = len(design.x), []
     for u in np.unique(features.variable[:n]):
         own = np.flatnonzero(features.variable[:n] == u)
         if not features.increment[own[0]] or len(own) == 1:
@@ -315,14 +347,13 @@ def score_of(features: Features, design: Design) -> FloatArray:
         upper = np.concatenate([[1.0], above, [0.0]])
         middle = np.clip(1.0 - 0.5 * (upper[:-1] + upper[1:]), 1e-4, 1.0 - 1e-4)
         parts.append(np.diff(ndtri(middle))[None, :] @ np.eye(n)[own])
-        some = True
-    return np.concatenate(parts) if some else np.empty((0, n))
+    return np.concatenate([np.empty((0, n)), *parts])
 
 
-def _best_ridge(design: Design, levels: range, scores: FloatArray, folds: Sequence[int]) -> float:
+def _best_ridge(design: Design, levels: range, scores: FloatArray) -> float:
     """The penalty of slopes that is best for held-out folds."""
     losses = np.zeros(len(RIDGES))
-    for fold in folds:
+    for fold in FOLDS:
         rest = design.without(fold)
         for k, ridge in enumerate(RIDGES):
             line = lines(rest, levels, scores, ridge)
@@ -353,17 +384,62 @@ def lines(design: Design, levels: range, scores: FloatArray, ridge: float) -> Fl
     return lines
 
 
-def rules_of(design: Design, levels: range, features: Features) -> list[Rule]:
-    """Of each threshold the rules of two conditions or more that gained most in boosted trees."""
-    n = len(design.x)
-    bins, found = Bins.of(design.x, features.variable[:n], features.increment[:n]), dict[Rule, None]()
-    for level in levels:
-        rows = design.own >= level - 1
-        part, y = replace(bins, place=bins.place[rows]), (design.own[rows] >= level).astype(np.float64)
-        gains = boosted(part, design.x[:, rows], y, design.weight[rows], level)
-        some = [rule for rule in gains if len(rule) > 1]
-        found |= dict.fromkeys(sorted(some, key=lambda rule: -gains[rule])[: _RULES // len(levels)])
-    return list(found)
+def _summed(
+    parts: Sequence[Products], features: Features, b: FloatArray, shares: Sequence[FloatArray]
+) -> list[tuple[float, int, int, FloatArray]]:
+    """The mean of sums over products: what is said by one feature is added to b, the intercept last, and so is what one
+    variable of a pair says by itself, on average over the other. What is left of each pair is returned, states of the
+    first by states of the second, after its standard deviation.
+    """
+    first, second, value = (np.concatenate([getattr(one, name) for one in parts]) for name in Products.__slots__)
+    value, alone = value / len(parts), second < 0
+    np.add.at(b, first[alone], value[alone])
+    first, second = np.sort([first[~alone], second[~alone]], axis=0)
+    u, w = features.variable[first], features.variable[second]
+    found = []
+    for key in np.unique(u * len(shares) + w).tolist():
+        one, other = divmod(key, len(shares))
+        own = (u == one) & (w == other)
+        here, there = (np.flatnonzero(features.variable == v) for v in (one, other))
+        weight = np.zeros((len(here), len(there)))
+        np.add.at(weight, (first[own] - here[0], second[own] - there[0]), value[~alone][own])
+        p, q = shares[one], shares[other]
+        total = features.of_states(one, len(p)).T @ weight @ features.of_states(other, len(q))
+        if one == other:
+            _add(features, b, here, np.diag(total))
+            continue
+        _add(features, b, here, total @ q)
+        total = total - (total @ q)[:, None]
+        _add(features, b, there, p @ total)
+        total = total - p @ total
+        spread = float(np.sqrt(p @ total**2 @ q))
+        if spread > _LEAST:
+            found.append((spread, one, other, total))
+    return found
+
+
+def _share(states: States, weight: FloatArray, n: int) -> FloatArray:
+    """The share of the rows that have each state."""
+    count = np.bincount(states, weight, n)
+    found: FloatArray = count / count.sum()
+    return found
+
+
+def _add(features: Features, b: FloatArray, own: IndexArray, value: FloatArray) -> None:
+    """A value for each state of a variable, whose features are `own`, as coefficients."""
+    if features.increment[own[0]]:
+        b[own], b[-1] = b[own] + np.diff(value), b[-1] + value[0]
+    else:
+        b[own] += value
+
+
+def _stepped(u: int, w: int, level: int, value: FloatArray, shares: Sequence[FloatArray]) -> Pair:
+    """What a pair says in a few steps: each has the mean of the values that are rounded to it."""
+    low, high = value.min(), value.max()
+    _, state = np.unique(np.round((value - low) / (high - low) * (_STEPS - 1)), return_inverse=True)
+    mass = np.outer(shares[u], shares[w]) + 1e-12
+    mean = np.bincount(state.ravel(), (mass * value).ravel()) / np.bincount(state.ravel(), mass.ravel())
+    return Pair(u, w, level, state.reshape(value.shape).astype(np.int8), mean)
 
 
 def network_of(
@@ -371,7 +447,7 @@ def network_of(
 ) -> Network:
     """The network of the regressions: parents are the variables before one that have a weight that is not zero.
 
-    A rule is a variable of its own, a function of those that it has conditions on, before the variable that needs it.
+    What a pair says is a variable of its own, a function of the two, before the label.
     """
     made = _Builder(features, names, states)
     for v, regression in enumerate(regressions):
@@ -393,14 +469,14 @@ class _Builder:
         self.place: dict[int, int] = {}
 
     def add(self, v: int, regression: Regression) -> None:
-        """A variable, after the rules that it needs."""
+        """A variable, after the pairs that it needs."""
         features, b, n = self.features, regression.coefficients, self.features.before(v)
-        extra = dict[int, FloatArray]()
-        for k, rule in enumerate(regression.rules):
-            if b[:, n + k].any():
-                u = self._rule(rule)
-                extra[u] = extra.get(u, np.zeros(len(b))) + b[:, n + k]
         h, blocks = b[:, -1].copy(), {}
+        for pair in regression.pairs:
+            row, place = pair.level - 1, self._pair(pair, len(b) > 1)
+            h[row] += pair.value[0]
+            blocks[place] = np.zeros((len(b), len(pair.value) - 1))
+            blocks[place][row] = pair.value[1:] - pair.value[0]
         for u in range(v):
             here = np.flatnonzero(features.variable[:n] == u)
             block = b[:, here]
@@ -412,7 +488,6 @@ class _Builder:
                 h += block[:, 0]
                 block = block[:, 1:] - block[:, :1]
             blocks[self.place[u]] = block
-        blocks |= extra
         name = self.given[0][v]
         self.place[v] = len(self.names)
         self._append(name, tuple(map(str, self.given[1][v])), sorted(blocks), h)
@@ -424,45 +499,17 @@ class _Builder:
         self.parents.append(parents)
         self.bias.append(bias)
 
-    def _rule(self, rule: Rule) -> int:
-        """A variable that is a function: are all conditions met? It is made of two parents at a time."""
-        features, met = self.features, dict[int, BoolArray]()
-        for f, one in rule:
-            u, s = int(features.variable[f]), int(features.state[f])
-            state = np.arange(len(self.given[1][u]))
-            inside = state >= s if features.increment[f] else state == s
-            met[u] = met.get(u, np.ones(len(state), np.bool_)) & (inside == one)
-        (u, own), *rest = sorted(met.items(), key=lambda condition: self.place[condition[0]])
-        name, found, inside = self._condition(u, own), self.place[u], own
-        if not rest:  # an interval of one variable
-            return self._function(name, [found], inside)
-        for u, own in rest:
-            name = f"{name} & {self._condition(u, own)}"
-            found = self._function(name, [found, self.place[u]], np.outer(inside, own))
-            inside = np.array([False, True])
-        return found
-
-    def _function(self, name: str, parents: list[int], table: BoolArray) -> int:
-        """A variable that is yes where the table of its parents' states says so."""
-        while name in self.given[0]:  # a column is called so
+    def _pair(self, pair: Pair, several: bool) -> int:
+        """A variable that is a function of two: its states are what they say of a threshold, in nats."""
+        u, w = pair.first, pair.second
+        name = f"{self.given[0][u]} × {self.given[0][w]}" + f", {pair.level}" * several
+        while name in self.given[0] or name in self.states:  # a column is called so
             name += "'"
-        if name not in self.tables:
-            moved = np.transpose(table, np.argsort(parents))
-            self.tables[name] = np.stack([~moved, moved], axis=-1).astype(np.float64)
-            self._append(name, ("no", "yes"), sorted(parents), np.zeros(1))
-        return self.names.index(name)
-
-    def _condition(self, u: int, inside: BoolArray) -> str:
-        """Which states of a variable are meant, in words."""
-        name, states, first, last = self.given[0][u], self.given[1][u], int(inside.argmax()), len(inside) - 1
-        if inside.sum() == 1:
-            return f"{name} = {states[first]}"
-        if not self.features.increment[np.searchsorted(self.features.variable, u)]:
-            return f"{name} not {', '.join(states[k] for k in np.flatnonzero(~inside).tolist())}"
-        if inside[last]:
-            return f"{name} >= {states[first]}"
-        last -= int(inside[::-1].argmax())
-        return f"{name} < {states[last + 1]}" if inside[0] else f"{name} from {states[first]} to {states[last]}"
+        parents, states = [self.place[u], self.place[w]], tuple(f"{k}: {x:+.2f}" for k, x in enumerate(pair.value))
+        table = pair.state if parents[0] < parents[1] else pair.state.T
+        self.tables[name] = np.eye(len(states))[table]
+        self._append(name, states, sorted(parents), np.zeros(len(states) - 1))
+        return len(self.names) - 1
 
     def network(self) -> Network:
         """All of them."""

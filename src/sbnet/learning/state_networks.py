@@ -15,7 +15,17 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.solvers.row_completions import complete
-from sbnet.learning.sequential import COSTS, FOLDS, Cost, Features, Regression, Table, network_of, regress_variable
+from sbnet.learning.sequential import (
+    COSTS,
+    FOLDS,
+    Cost,
+    Features,
+    Regression,
+    Table,
+    network_of,
+    regress_label,
+    regress_variable,
+)
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Threads, map_blocks
@@ -48,7 +58,7 @@ class StateRows:
     ordered : ndarray of bool
         Do the states of a variable have an order?
     label : int or None
-        A variable that comes last, with rules among its features.
+        A variable that comes last, told by pairs of variables too.
     """
 
     cells: States
@@ -80,11 +90,11 @@ class StateRows:
 
 @dataclass(frozen=True)
 class VariableReport:
-    """What was chosen for a variable: its penalty, its rules, and mean ln P of its state in held-out rows."""
+    """What was chosen for a variable: its penalty, its pairs, and mean ln P of its state in held-out rows."""
 
     name: str
     cost: Cost
-    rules: int
+    pairs: int
     held_out: float
 
 
@@ -101,20 +111,20 @@ class StatesReport:
 
     def __str__(self) -> str:
         width = max([8, *(len(one.name) for one in self.variables)])
-        lines = [f"{'variable':{width}}     L1     L2     rules  held-out ln P"]
+        lines = [f"{'variable':{width}}     L1     L2     pairs  held-out ln P"]
         for one in self.variables:
             l1, l2 = one.cost
-            lines.append(f"{one.name:{width}} {l1:6.3g} {l2:6.3g} {one.rules:9d} {one.held_out:14.4f}")
+            lines.append(f"{one.name:{width}} {l1:6.3g} {l2:6.3g} {one.pairs:9d} {one.held_out:14.4f}")
         return "\n".join([*lines, f"{'all':{width}} {self.held_out:38.4f}"])
 
 
 def learn_states(
-    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, rules: bool = True
+    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, pairs: bool = True
 ) -> tuple[Network, StatesReport]:
     """The network of a table, and what was chosen for it."""
     rows = rows.moved(rows.order())
     fold = rng.permutation(len(rows.cells))
-    fold = np.where(fold < _CHOOSING, fold % len(FOLDS), -1)
+    fold = np.where(fold < _CHOOSING, fold % len(FOLDS), -1 - fold % len(FOLDS))
     missing = (rows.cells == HIDDEN).any()
     network, seen = _independent(rows), rows.cells
     if rows.label is not None:  # what is missing is drawn as it will be where the label is asked for
@@ -125,39 +135,39 @@ def learn_states(
         parents = _drawn(network, seen[some], rng)
         network, _ = _solved(rows, parents, np.full(len(fold), -1), some, _FIRST, threads, False)
     if not missing:
-        return _solved(rows, rows.cells, fold, np.arange(len(fold)), COSTS, threads, rules)
+        return _solved(rows, rows.cells, fold, np.arange(len(fold)), COSTS, threads, pairs)
     holes = np.flatnonzero((rows.cells == HIDDEN).any(axis=1))
     draws = [_drawn(network, seen[holes], rng) for _ in range(_DRAWS)]
     whole = np.setdiff1d(np.arange(len(fold)), holes)
     parents = np.concatenate([rows.cells[whole], *draws])
-    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), COSTS, threads, rules)
+    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), COSTS, threads, pairs)
 
 
 def _solved(
     rows: StateRows, parents: States, fold: IndexArray, row: IndexArray, costs: Sequence[Cost], threads: int | None,
-    rules: bool,
+    pairs: bool,
 ) -> tuple[Network, StatesReport]:  # fmt: skip
     """Each variable regressed on those before it; `parents` are complete rows, and `row` says which they complete."""
     times = np.maximum(np.bincount(row, minlength=len(rows.cells)), 1)
     table = Table(parents, rows.cells[row], rows.n_states, rows.ordered, (rows.weight / times)[row], fold[row])
     features = Features.of(table.n_states, table.ordered)
     blocks = [range(first, len(rows.names), _BLOCKS) for first in range(min(_BLOCKS, len(rows.names)))]
-    task = partial(_regress, table, features, tuple(costs), rows.label, rules)
+    task = partial(_regress, table, features, tuple(costs), rows.label, pairs)
     parts = map_blocks(task, blocks, executor=Threads(threads))
     found = [parts[v % _BLOCKS][v // _BLOCKS] for v in range(len(rows.names))]
     each = zip(rows.names, found, strict=True)
-    report = StatesReport(tuple(VariableReport(name, r.cost, len(r.rules), r.held_out) for name, r in each))
+    report = StatesReport(tuple(VariableReport(name, r.cost, len(r.pairs), r.held_out) for name, r in each))
     return network_of(features, found, rows.names, rows.states), report
 
 
 def _regress(
-    table: Table, features: Features, costs: tuple[Cost, ...], label: int | None, rules: bool, variables: range
+    table: Table, features: Features, costs: tuple[Cost, ...], label: int | None, pairs: bool, variables: range
 ) -> list[Regression]:
     if label is None or len(costs) == 1:
         return [regress_variable(table, features, v, costs) for v in variables]
     some = table.in_folds()
     return [
-        regress_variable(table, features, v, costs, rules=rules)
+        (regress_label(table, features, v) if pairs else regress_variable(table, features, v, costs))
         if v == label
         else regress_variable(some, features, v, _BESIDE, folds=FOLDS[:1])
         for v in variables

@@ -1,0 +1,127 @@
+"""Small boosted trees over states: each fits the gradient of the logistic loss of those before it (Friedman 2001).
+
+A tree has a condition and, on either side of it, another one: v >= s if the states of v are ordered, else v = s. It is
+fitted to half of the rows, drawn anew for each tree, over some of the variables.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+from sbnet._types import BoolArray, FloatArray, IndexArray, States
+from sbnet.kernels.compiling import inner, kernel
+from sbnet.kernels.random import GOLDEN, uniform
+
+RATE = 0.1
+"""The share of each tree that is taken."""
+_SHARE, _RIDGE, _FEWEST, _LEAST = 0.5, 1.0, 5.0, 1e-3
+"""Of rows in a tree; what half the square of a leaf costs; rows that a side needs; the gain that a condition needs."""
+
+
+class Table(NamedTuple):
+    """What trees are fitted to."""
+
+    states: States  # rows by variables
+    begin: IndexArray  # the first of the bins of each variable, and their number
+    ordered: BoolArray
+    y: FloatArray
+    weight: FloatArray
+    held_out: FloatArray  # weights of rows that tell how many trees are enough
+
+
+class Trees(NamedTuple):
+    """Conditions of each tree: the first, that where it is not met, that where it is; and four leaves, in that order.
+
+    A variable of -1 is no condition: it is never met.
+    """
+
+    variable: IndexArray
+    state: IndexArray
+    leaf: FloatArray
+
+
+@inner
+def _met(table: Table, trees: Trees, t: int, k: int, r: int) -> int:
+    """Does a row meet a condition?"""
+    v, s = trees.variable[t, k], trees.state[t, k]
+    if v < 0:
+        return 0
+    x = table.states[r, v]
+    return int(x >= s if table.ordered[v] else x == s)
+
+
+@inner
+def _split(table: Table, use: BoolArray, sums: FloatArray, total: FloatArray, trees: Trees, t: int, k: int) -> None:
+    """The condition that gains most, from sums of gradients, curvatures and weights by bins."""
+    best, base = _LEAST, total[0] ** 2 / (total[1] + _RIDGE)
+    trees.variable[t, k] = -1
+    for v in range(len(use)):
+        if not use[v]:
+            continue
+        first, g, h, n = table.begin[v], 0.0, 0.0, 0.0
+        for b in range(table.begin[v + 1] - 1, first - 1 + table.ordered[v], -1):
+            if not table.ordered[v]:
+                g = h = n = 0.0
+            g, h, n = g + sums[b, 0], h + sums[b, 1], n + sums[b, 2]
+            if n < _FEWEST or total[2] - n < _FEWEST:
+                continue
+            gain = g**2 / (h + _RIDGE) + (total[0] - g) ** 2 / (total[1] - h + _RIDGE) - base
+            if gain > best:
+                best = gain
+                trees.variable[t, k], trees.state[t, k] = v, b - first
+
+
+@kernel
+def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: FloatArray, trees: Trees) -> None:
+    """Trees one after the other; `z` are the inputs of rows, where to start and where it ends, and `share` is that of
+    variables in a tree. The loss of the rows that are held out, before each tree and after the last, goes to `loss`.
+    """
+    states, begin, y, weight = table.states, table.begin, table.y, table.weight
+    n, m = states.shape
+    g, h, node, use = np.empty(n), np.empty(n), np.empty(n, np.int8), np.empty(m, np.bool_)
+    sums, total = np.empty((2, begin[m], 3)), np.empty((4, 3))
+    for t in range(len(loss)):
+        for r in range(n):
+            tail = math.exp(-abs(z[r]))
+            q = 1.0 / (1.0 + tail)
+            p = q if z[r] > 0.0 else tail * q
+            loss[t] += table.held_out[r] * (max(z[r], 0.0) + math.log1p(tail) - y[r] * z[r])
+            g[r], h[r] = weight[r] * (y[r] - p), weight[r] * max(p * (1.0 - p), 1e-6)
+            seed += GOLDEN
+            node[r] = 0 if weight[r] > 0.0 and uniform(seed) < _SHARE else -1
+        if t == len(trees.leaf):
+            break
+        for v in range(m):
+            seed += GOLDEN
+            use[v] = uniform(seed) < share
+        for depth in range(2):
+            sums[:], total[:] = 0.0, 0.0
+            for r in range(n):
+                k = node[r]
+                if k < 0:
+                    continue
+                total[k, 0], total[k, 1], total[k, 2] = total[k, 0] + g[r], total[k, 1] + h[r], total[k, 2] + weight[r]
+                for v in range(m):
+                    if use[v]:
+                        b = begin[v] + states[r, v]
+                        sums[k, b, 0] += g[r]
+                        sums[k, b, 1] += h[r]
+                        sums[k, b, 2] += weight[r]
+            for k in range(depth + 1):
+                _split(table, use, sums[k], total[k], trees, t, depth + k)
+            for r in range(n):
+                if node[r] >= 0:
+                    node[r] = 2 * node[r] + _met(table, trees, t, depth + node[r], r)
+        total[:] = 0.0
+        for r in range(n):
+            if node[r] >= 0:
+                total[node[r], 0] += g[r]
+                total[node[r], 1] += h[r]
+        for k in range(4):
+            trees.leaf[t, k] = RATE * total[k, 0] / (total[k, 1] + _RIDGE)
+        for r in range(n):
+            k = _met(table, trees, t, 0, r)
+            z[r] += trees.leaf[t, 2 * k + _met(table, trees, t, 1 + k, r)]
