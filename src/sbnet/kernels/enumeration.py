@@ -37,7 +37,7 @@ class Room(NamedTuple):
 
 
 def room_for(problem: Problem, units: int, factors: int) -> Room:
-    """For groups of up to so many variables and factors."""
+    """Room for groups of up to so many variables and factors."""
     n_states, width = problem.n_columns + len(problem.hidden), factors + -factors % LANES
     sign, arg, power = aligned((3, width), np.float64)
     whole = np.zeros(len(problem.hidden), np.int64), np.zeros(len(problem.factors), np.int64)

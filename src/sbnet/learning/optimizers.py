@@ -60,7 +60,7 @@ class SGD:
         store_numbers(self, momentum=checks.below_one("momentum", self.momentum))
 
     def init(self, n: int) -> tuple[FloatArray, ...]:
-        """The last step."""
+        """The state before the first step: that of the last one, zero."""
         return (np.zeros(n if self.momentum else 0),)
 
     def step(
@@ -121,7 +121,7 @@ class Adam:
         store_numbers(self, beta1=checks.below_one("beta1", self.beta1), beta2=checks.below_one("beta2", self.beta2))
 
     def init(self, n: int) -> tuple[FloatArray, ...]:
-        """Both averages, and the number of steps."""
+        """The state before the first step: both averages, and the number of steps."""
         return np.zeros(n), np.zeros(n), np.zeros(1)
 
     def step(

@@ -58,11 +58,11 @@ class Penalty:
         return replace(self, l1=_map(np.add, self.l1, other.l1), l2=_map(np.add, self.l2, other.l2))
 
     def times(self, factor: float) -> Penalty:
-        """Scaled by a number."""
+        """The penalty times a number."""
         return replace(self, l1=_map(np.multiply, self.l1, factor), l2=_map(np.multiply, self.l2, factor))
 
     def around(self, weight: FloatArray, bias: FloatArray) -> Penalty:
-        """With another centre."""
+        """The penalty around another centre."""
         return replace(self, centre=Part(weight, bias))
 
     @property
@@ -142,7 +142,7 @@ class Gaussian(_Prior):
 
     @cached_property
     def penalty(self) -> Penalty:
-        """L2 alone."""
+        """The prior as a penalty, L2 alone."""
         return Penalty(l2=self._strength(2))
 
 
@@ -170,7 +170,7 @@ class Laplace(_Prior):
 
     @cached_property
     def penalty(self) -> Penalty:
-        """L1 alone."""
+        """The prior as a penalty, L1 alone."""
         return Penalty(l1=self._strength(1))
 
 

@@ -22,7 +22,7 @@ from sbnet.questions.reduction import live_variables
 
 
 class Recognition(NamedTuple):
-    """A factorial guess at the hidden variables, R(H | V), from the bottom up: each is sigmoid given its children.
+    """A factorial approximation of the posterior, R(H | V), from the bottom up: sigmoid variables given their children.
 
     Attributes
     ----------

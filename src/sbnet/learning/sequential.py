@@ -107,7 +107,7 @@ class Features:
 
     @classmethod
     def of(cls, n_states: IndexArray, ordered: BoolArray) -> Features:
-        """Of variables with so many states."""
+        """The features of variables with so many states."""
         parts = []
         for u, (n, in_order) in enumerate(zip(n_states.tolist(), ordered.tolist(), strict=True)):
             increments = in_order or n == 2
@@ -143,7 +143,7 @@ class Design:
 
     @classmethod
     def of(cls, table: Table, features: Features, v: int) -> Design:
-        """Rows that agree in all that counts here become one."""
+        """The design of a variable: rows that agree in it and in its features become one, with their weight."""
         key = np.concatenate([table.parents[:, :v], table.cells[:, [v]], table.fold[:, None].astype(np.int8)], axis=1)
         seen = np.flatnonzero(table.cells[:, v] >= 0)
         kept, group = np.unique(first_equal(np.ascontiguousarray(key[seen])), return_inverse=True)
@@ -164,11 +164,11 @@ class Design:
         return replace(self, fold=np.where(self.fold < 0, -1 - self.fold, self.fold))
 
     def without(self, fold: int) -> Design:
-        """With no weight for the rows of a fold."""
+        """The design with no weight for the rows of a fold."""
         return replace(self, weight=np.where(self.fold == fold, 0.0, self.weight))
 
     def at(self, level: int) -> Level:
-        """Of a threshold: the rows with v >= l - 1."""
+        """What a threshold is regressed on: the rows with v >= l - 1."""
         rows = self.own >= level - 1
         return Level(
             ones_of(self.x[:, rows]), (self.own[rows] >= level).astype(float), self.weight[rows], self.fold[rows]
@@ -210,7 +210,7 @@ class Threshold:
 
     @property
     def coefficients(self) -> FloatArray:
-        """Those of the features, then the intercept."""
+        """The coefficients of the features, then the intercept."""
         found: FloatArray = self.b["value"].copy()
         return found
 
@@ -250,7 +250,7 @@ class Regression:
 def regress_variable(
     table: Table, features: Features, v: int, costs: Sequence[Cost] = COSTS, *, folds: Sequence[int] = FOLDS
 ) -> Regression:
-    """A variable on those before it, under the penalty that is best for held-out folds, then from all rows."""
+    """A variable on those before it, under the penalty that is best by cross-validation, then from all rows."""
     design, levels = Design.of(table, features, v), range(1, int(table.n_states[v]))
     costs = costs if len(design.x) else costs[:1]
     some = design.in_folds()
@@ -512,7 +512,7 @@ class _Builder:
         return len(self.names) - 1
 
     def network(self) -> Network:
-        """All of them."""
+        """The network of all variables that were added."""
         indptr = np.concatenate([[0], np.cumsum([len(own) for own in self.parents])]).astype(np.int64)
         graph = Graph(indptr, np.array([u for own in self.parents for u in own], np.int64))
         weight, bias = np.concatenate(self.weight), np.concatenate(self.bias)

@@ -81,7 +81,7 @@ class StateRows:
         return np.argsort(missing, kind="stable")
 
     def moved(self, order: IndexArray) -> StateRows:
-        """With variables in another order."""
+        """The rows with their variables in another order."""
         label = None if self.label is None else int(np.flatnonzero(order == self.label)[0])
         listed = order.tolist()
         names, states = tuple(self.names[v] for v in listed), tuple(self.states[v] for v in listed)
@@ -106,7 +106,7 @@ class StatesReport:
 
     @property
     def held_out(self) -> float:
-        """Mean ln P of held-out rows."""
+        """Mean ln P of validation rows."""
         return float(sum(one.held_out for one in self.variables))
 
     def __str__(self) -> str:

@@ -327,7 +327,7 @@ class Bar:
         self._what = what
 
     def close(self) -> None:
-        """Take the line away."""
+        """Remove the bar."""
         if self._progress is not None:
             self._progress.stop()
 

@@ -177,7 +177,7 @@ class _Pattern(NamedTuple):
         return np.log(mu) - np.repeat(off, width, axis=-1), off.sum(axis=-1)
 
     def rough(self) -> _Pattern:
-        """With the paper's term in place of the exact one, and a few sweeps at a time."""
+        """The solver with the paper's term in place of the exact one, and a few sweeps at a time."""
         term = XI if self.bound.log_term == EXACT else self.bound.log_term
         few = self.stop._replace(max_sweeps=min(_FEW, self.stop.max_sweeps))
         return self._replace(bound=self.bound._replace(log_term=term), stop=few)
