@@ -15,7 +15,6 @@ from sbnet.tables import frames, yes_no
 _MEASURE = re.compile(
     r"[$€£]?\s*([+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*[%€$£]?"
 )
-_PLAIN = (str, bool, int, float, datetime.date, datetime.time, datetime.timedelta, type(None))
 SUSPICIOUS_WORDS = {
     "-", "--", "---", "?", "??", ".", "..", "*", "#", "unknown", "unk", "missing", "none", "n.a.", "n.a", "nil",
     "blank", "refused", "undefined",
