@@ -18,6 +18,7 @@ import oracle
 import sbnet as sb
 from sbnet.errors import ParameterError, UnknownUnitError
 from sbnet.exact import answers, enumeration
+from sbnet.exact.enumeration import Reduced
 from strategies import MAX_UNITS, cases, means, networks, tables
 
 
@@ -214,14 +215,17 @@ def test_a_limit_is_a_whole_number_up_to_sixty(sprinkler, limit):
 
 def test_a_sum_in_parts_is_the_sum(monkeypatch):
     network = sb.add_column_mixtures(sb.layered((3, 4, 5), rng=1, scale=3.0), rng=2)
-    rows = np.full((4, network.n_units), np.nan)
-    rows[1:, network.index("x0")] = 1.0
-    rows[2:, network.index("x3")] = 0.0
-    rows[3, :3] = 1.0  # with the top layer observed, several groups are left
-    whole = sb.log_likelihood(network, rows), sb.exact_posterior(network, rows)
-    monkeypatch.setattr("sbnet.exact.enumeration._PART", 5)
-    assert_allclose(sb.log_likelihood(network, rows), whole[0], rtol=1e-13)
-    assert_allclose(sb.exact_posterior(network, rows), whole[1], rtol=1e-12)
+    rows = np.full((4, network.n_units), -1, np.int8)
+    rows[1:, network.index("x0")] = 1
+    rows[2:, network.index("x3")] = 0
+    rows[3, :3] = 1  # with the top layer observed, several groups are left
+    groups = [group for row in rows for group in Reduced(network, row).groups]
+    whole = [group.with_arrays() for group in groups]
+    monkeypatch.setattr("sbnet.exact.enumeration._ARRAYS", 3)
+    assert max(group.bits for group in groups) > 6
+    for group, (log_p, p) in zip(groups, whole, strict=True):
+        assert_allclose(group.with_arrays()[0], log_p, rtol=1e-13)
+        assert_allclose(group.with_arrays()[1], p, rtol=1e-12)
 
 
 def test_a_sum_in_parts_does_not_depend_on_the_number_of_threads():

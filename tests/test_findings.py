@@ -86,7 +86,7 @@ def test_a_sum_without_a_minus_sign_is_the_sum_over_causes(seed, n, present, abs
     levels, known = levels_of(net, evidence)
     odds, weight = levels.log_odds, np.zeros((len(levels.log_odds), present))
     weight[levels.parent, np.repeat(np.arange(present), np.diff(levels.ptr))] = levels.weight
-    firing = quickscore.firing_of(weight, levels.leak)
+    firing = findings.firing_of(weight, levels.leak)
     rows = np.ones((2, len(odds)))
     rows[1] = 0.5
     some, others = np.arange(0, len(odds), 2), np.arange(1, len(odds), 2)

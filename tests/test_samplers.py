@@ -9,12 +9,13 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import logsumexp
 
+from sbnet.exact.probability import log_p_of_inputs
 from sbnet.inference.chains import Length, anneal, gibbs_means
 from sbnet.inference.solvers.particles import Effort, particle_rows
 from sbnet.kernels.chains import LANES, chains_of, graph_of
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.kernels.gibbs import sweep
-from sbnet.kernels.sampling import draw_rows, generative, log_joint_rows
+from sbnet.kernels.sampling import draw_rows, generative
 from sbnet.questions.reduction import live_variables
 from strategies import INTERPRETED, model_of
 
@@ -153,22 +154,22 @@ def test_chains_have_the_means_of_the_posterior(gates):
 def test_samples_have_the_frequencies_of_the_joint_distribution(gates):
     model, bias = network((3, 4, 2), 2, gates)
     states = np.full((40_000, 3), -1, np.int8)
-    draw_rows(generative(model, bias), np.random.default_rng(0).random(states.shape), states)
+    numbers = np.random.default_rng(0).random(states.shape)
+    draw_rows(*generative(model), model.weight, bias, numbers, states)
     each = completions(model, [-1, -1, -1])
     truth = np.exp([log_joint(model, bias, s) for s in each])
     assert truth.sum() == pytest.approx(1.0)
     share = np.array([(states == s).all(axis=1).mean() for s in each])
     assert np.all(np.abs(share - truth) < 5 * np.sqrt(truth / len(states)) + 1e-4)
-    logs = np.empty(len(each))
-    log_joint_rows(generative(model, bias), each, np.ones(3, np.bool_), logs)
-    assert_allclose(logs, np.log(truth), atol=1e-12)
+    assert_allclose(log_p_of_inputs(model, bias, each).sum(axis=1), np.log(truth), atol=1e-12)
 
 
 def test_given_states_are_kept():
     model, bias = network((3, 4, 2), 2)
     states = np.full((70, 3), -1, np.int8)
     states[::2, 1] = 3
-    draw_rows(generative(model, bias), np.random.default_rng(0).random(states.shape), states)
+    numbers = np.random.default_rng(0).random(states.shape)
+    draw_rows(*generative(model), model.weight, bias, numbers, states)
     assert states.min() == 0
     assert_array_equal(states[::2, 1], 3)
 

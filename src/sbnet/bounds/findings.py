@@ -31,8 +31,9 @@ from sbnet._types import FloatArray, IndexArray
 from sbnet.bounds import margins
 from sbnet.bounds.branch_and_bound import branch_and_bound, upper
 from sbnet.bounds.upper.descent import OneThread, descend
-from sbnet.exact.quickscore import TwoLevels, firing_of
+from sbnet.exact.quickscore import TwoLevels
 from sbnet.kernels.codes import LEAST
+from sbnet.kernels.firing import Firing, edge_t
 from sbnet.model.gates import sigma
 from sbnet.quadrature import lobatto
 
@@ -204,6 +205,20 @@ class _Subproblem:
         size = self.network.size + 2.0 * (len(self.free) + float(tau.sum()) + cost)
         found = value - cost - self._roundings * size
         return found if found < np.inf else -np.inf
+
+
+def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
+    """Causes by findings, for sums without a minus sign."""
+    cause, finding = np.nonzero(weight)
+    theta = weight[cause, finding]
+    ptr = np.concatenate([[0], np.cumsum(np.bincount(cause, minlength=len(weight)))]).astype(np.int64)
+    by_set = np.ones(1)
+    for fires in -np.expm1(-leak):
+        by_set = np.concatenate([by_set * fires, by_set])
+    edges = np.empty(len(theta), edge_t)
+    for name, column in zip(edge_t.names, (np.int64(1) << finding, -np.expm1(-theta), np.exp(-theta)), strict=True):
+        edges[name] = column
+    return Firing(ptr, edges, by_set)
 
 
 class _Term(NamedTuple):

@@ -2,19 +2,20 @@
 
 A group of coupled hidden variables is summed alone. Where it is small, ln P(H, V) of all its joint states is one array;
 where it is large, variables are eliminated (:mod:`sbnet.exact.elimination`), or if it has two levels, findings are gone
-through. Many rows with the same variables observed are eliminated side by side; the rest of a table goes to a kernel.
+through. Many rows with the same variables observed are eliminated side by side.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
 
-from sbnet import checks, kernels
+from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import NetworkError, TooManyHiddenError
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
@@ -24,22 +25,18 @@ from sbnet.kernels.structs import Problem
 from sbnet.model import gates
 from sbnet.model.components import members
 from sbnet.model.network import Network
-from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks, rows_at_once
+from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks
 from sbnet.questions.reduction import absorb, columns, components, live_variables, reduce
 
-_PART = 15
-"""Larger groups are summed in parts of 2**15 terms, a tenth of a second or less: on all cores, with a moving bar."""
-_TINY = 1000
-"""Terms that are not worth a thread."""
 _QUICK = 8
 """Coupled hidden units that are summed over without a look at their findings."""
 _ARRAYS = 12
-"""Groups of up to 2**12 joint states are summed with arrays."""
+"""Groups of up to 2**12 joint states are summed with arrays; larger ones, where it has to be, in parts of so many."""
 _ALIKE, _TERMS, _NARROW = 4, 1 << 15, 16.0
 """So many rows with the same variables observed, and of so many joint states in all, share an order of elimination, if
 no table is larger than 2**16."""
-_FEW, _FIXED = 1 << 20, 4000
-"""Rows are summed one by one, with arrays, if they have so many edges in all; a row itself counts as 4000."""
+_ROWS = 64
+"""Rows in a block; more of them are shared among threads."""
 WORST = 1e-9
 """The largest relative error of a sum over findings that counts as exact."""
 
@@ -51,7 +48,6 @@ class Effort(NamedTuple):
     threads: int | None
     progress: bool | None
     means: bool = True  # are they asked for? Sums over findings take several times as long with them
-    one_by_one: bool | None = None  # rows, with arrays? None: if they are few
     work: float = math.inf  # numbers that are multiplied for a row of variables with states
 
 
@@ -66,24 +62,36 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
     log_p, (variable, state) = np.empty(len(states)), columns(network.model)
     seen = states[:, variable]
     means = np.where(seen == HIDDEN, np.nan, seen == state)
-    few = len(states) * (network.n_edges + _FIXED) <= _FEW if effort.one_by_one is None else effort.one_by_one
-    alone = _sum_alike(network, states, effort, log_p, means)
-    if not few and alone.any():
-        largest = _largest_groups(network, states)
-        noisy = bool(network.gate.any())  # where findings are fewer than causes, their subsets are the smaller sum
-        small = largest <= min(_QUICK if noisy else _ARRAYS, effort.limit)
-        _sum_table(network, states, np.flatnonzero(alone & small), largest, effort, log_p, means)
-        alone &= ~small
-    rows = {int(r): Reduced(network, states[r]) for r in np.flatnonzero(alone)}
-    for row in rows.values():
+    rows = np.flatnonzero(_sum_alike(network, states, effort, log_p, means))
+    wide = rows[(states[rows] == HIDDEN) @ np.log2(network.model.n_states) > effort.limit]
+    reduced = {int(r): Reduced(network, states[r]) for r in wide}
+    for row in reduced.values():
         row.check(effort)  # before anything is summed
-    for r, row in rows.items():
-        log_p[r] = row.known
+    blocks = map_blocks(
+        partial(_sum_rows, network, effort, reduced),
+        RowBlocks(states[rows], means[rows], rows, most=_ROWS),
+        executor=Inline() if len(rows) <= _ROWS else Threads(effort.threads),
+        progress=Bar("exact sums", len(rows), effort.progress),
+    )
+    for chosen, *found in blocks:
+        log_p[chosen], means[chosen] = found
+    return log_p, means
+
+
+def _sum_rows(
+    network: Network, effort: Effort, reduced: Mapping[int, Reduced], block: Block
+) -> tuple[IndexArray, FloatArray, FloatArray]:
+    """ln P and means of some rows; some are reduced already."""
+    states, means, rows = block.columns
+    means, log_p = means.copy(), np.empty(len(states))
+    for k, r in enumerate(rows.tolist()):
+        row = reduced.get(r) or Reduced(network, states[k])
+        log_p[k] = row.known
         for group in row.groups:
             value, probabilities = group.quickest(effort)
-            log_p[r] += value
-            means[r, group.columns] = probabilities
-    return log_p, means
+            log_p[k] += value
+            means[k, group.columns] = probabilities
+    return rows, log_p, means
 
 
 def _sum_alike(network: Network, states: States, effort: Effort, log_p: FloatArray, means: FloatArray) -> BoolArray:
@@ -105,47 +113,6 @@ def _sum_alike(network: Network, states: States, effort: Effort, log_p: FloatArr
         for v, posterior in answers.posteriors.items():
             means[rows, network.model.threshold[v] : network.model.threshold[v + 1]] = posterior[:, 1:]
     return left
-
-
-def _largest_groups(network: Network, states: States) -> FloatArray:
-    """For each row, the logarithm to base 2 of the number of joint states of the largest group."""
-    problems = (reduce(network.model, row) for row in states)
-    bits = (np.bincount(components(one), np.log2(one.hidden["states"])) for one in problems)
-    return np.array([one.max(initial=0.0) for one in bits])
-
-
-def _sum_table(
-    network: Network, states: States, rows: IndexArray, largest: FloatArray, effort: Effort, log_p: FloatArray,
-    means: FloatArray,
-) -> None:  # fmt: skip
-    """ln P and means of rows with small groups, many at once."""
-    tiny = bool(np.sum(2.0 ** largest[rows]) <= _TINY)
-    blocks = map_blocks(
-        partial(_sum_rows, network),
-        RowBlocks(states[rows], means[rows], rows, most=rows_at_once(len(network.bias))),
-        executor=Inline() if tiny else Threads(effort.threads),
-        progress=Bar("exact sums", len(rows), effort.progress),
-    )
-    for chosen, *found in blocks:
-        log_p[chosen], means[chosen] = found
-
-
-def _sum_rows(network: Network, block: Block) -> tuple[IndexArray, FloatArray, FloatArray]:
-    states, means, rows = block.columns
-    means, log_p, bias = means.copy(), np.empty(len(states)), absorb(network, states)
-    for r, row in enumerate(states):
-        problem = reduce(network.model, row)
-        label = components(problem)
-        of_factor = label[problem.slots["parent"][problem.factors["slot"]]]
-        units, factors = (_stretches(one, int(label.max(initial=-1)) + 1) for one in (label, of_factor))
-        room = kernels.enumeration.room_for(problem, *(int(np.diff(one[1]).max(initial=0)) for one in (units, factors)))
-        log_p[r] = kernels.enumeration.sum_groups(network.model, problem, units, factors, row, bias[r], room, means[r])
-    return rows, log_p, means
-
-
-def _stretches(label: IndexArray, n: int) -> tuple[IndexArray, IndexArray]:
-    """The places of each of n labels, end to end, and where those of each label begin; after the last they end."""
-    return np.argsort(label, kind="stable"), np.append(0, np.cumsum(np.bincount(label, minlength=n)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -221,7 +188,7 @@ def _sum_groups(row: Reduced, limit: int, findings: bool) -> Sums:
     value, error, large = row.known, 0.0, np.zeros(len(row.label), np.bool_)
     for group in row.groups:
         if group.bits <= limit:
-            value += group.with_kernel(Effort(limit, 1, progress=False))[0]
+            value += group.with_arrays()[0]
             continue
         large[group.units] = True
         if findings and group.levels is not None and group.levels.positive <= min(limit, MOST_FINDINGS):
@@ -296,30 +263,22 @@ class Group:
         one = self.row.problem.factors[factor]
         return len(np.unique(self.row.problem.slots["parent"][one["slot"] : one["slot_end"]]))
 
-    def with_kernel(self, effort: Effort) -> tuple[float, FloatArray]:
-        """ln of the sum over all joint states, and the probability of each column: part by part."""
-        n = math.prod(self.radix)
-        parts = [_Part(self, first, min(first + 2**_PART, n)) for first in range(0, n, 2**_PART)]
-        found = np.array(
-            map_blocks(
-                _Part.total,
-                parts,
-                executor=Inline() if effort.threads == 1 or len(parts) == 1 else Threads(effort.threads),
-                progress=Bar("exact sum", n, effort.progress, unit="terms"),
-            )
-        )
+    def with_arrays(self) -> tuple[float, FloatArray]:
+        """ln of the sum over all joint states, and the probability of each column."""
+        n, step = math.prod(self.radix), 1 << _ARRAYS
+        found = np.array([self._part(first, min(first + step, n)) for first in range(0, n, step)])
         top = found[:, 0].max()
         whole = (np.exp(found[:, 0] - top)[:, None] * found[:, 1:]).sum(axis=0)
-        return float(top + np.log(whole[0])), whole[1:] / whole[0]
+        return float(top + np.log(whole[0])), np.minimum(whole[1:] / whole[0], 1.0)
 
-    def with_arrays(self) -> tuple[float, FloatArray]:
-        """ln P(H, V) of all joint states at once: thresholds by joint states."""
+    def _part(self, first: int, last: int) -> FloatArray:
+        """Some of the joint states: ln of the largest term, the sum in units of that, and the part of each column."""
         row, model = self.row, self.row.network.model
-        states, on = _joint_states(self.radix)
+        states, on = _joint_states(self.radix, first, last)
         factors, own = row.problem.factors[self.factors], row.problem.hidden["own"][self.units]
         place = np.full(len(row.problem.hidden), -1)
         place[self.units] = np.arange(len(self.units))
-        x = self._weights() @ on + row.bias[factors["threshold"]][:, None]
+        x = self._weights @ on + row.bias[factors["threshold"]][:, None]
         seen = row.states[factors["variable"]][:, None]
         state = np.where(seen >= 0, seen, states[place[factors["hidden"]]])
         log_p = gates.log_part(factors["gate"][:, None], factors["level"][:, None], state, x).sum(axis=0)
@@ -330,9 +289,9 @@ class Group:
             log_p += gates.log_part(model.gate[v], level, every, np.tile(h, (len(every), 1))).sum(axis=1)[states[b]]
         top = log_p.max()
         p = np.exp(log_p - top)
-        whole = p.sum()
-        return float(top + np.log(whole)), np.minimum((on @ p) / whole, 1.0)
+        return np.concatenate([[top, p.sum()], on @ p])
 
+    @cached_property
     def _weights(self) -> FloatArray:
         """The weights between the factors and the columns of the group, dense."""
         hidden, factors, slots, *_ = self.row.problem
@@ -349,32 +308,10 @@ class Group:
 
 
 @lru_cache(maxsize=16)
-def _joint_states(radix: tuple[int, ...]) -> tuple[States, FloatArray]:
-    """All joint states, variables by states; and for each column, whether its variable is in its state."""
-    states = np.indices(radix, np.int8).reshape(len(radix), -1)
+def _joint_states(radix: tuple[int, ...], first: int, last: int) -> tuple[States, FloatArray]:
+    """Joint states, variables by states; and for each column, whether its variable is in its state."""
+    states = np.stack(np.unravel_index(np.arange(first, last), radix)).astype(np.int8)
     return states, np.concatenate([[one == k for k in range(1, n)] for one, n in zip(states, radix, strict=True)]) * 1.0
-
-
-@dataclass(frozen=True)
-class _Part:
-    """Some of the terms of the sum over one group: from `first` to `last`."""
-
-    group: Group
-    first: int
-    last: int
-
-    def __len__(self) -> int:
-        return self.last - self.first
-
-    def total(self) -> FloatArray:
-        """The logarithm of the largest term, the sum in units of that term, and the share of each column."""
-        row, units, factors = self.group.row, self.group.units, self.group.factors
-        room = kernels.enumeration.room_for(row.problem, len(units), len(factors))
-        given = row.network.model, row.problem, row.states, row.bias, room, units, factors
-        top, whole = kernels.enumeration.sum_part(*given, self.first, self.last)
-        first = row.problem.hidden["column"][units] + units  # by state from 0 on
-        shares = (room.share[at + 1 : at + n] for at, n in zip(first, self.group.radix, strict=True))
-        return np.concatenate([[top, whole], *shares])
 
 
 def check_limit(bits: float, limit: int, n_hidden: int = 0) -> None:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.exact.enumeration import WORST, Effort, Reduced, enumerate_states
-from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total
+from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, log_sums, total
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken, row_blocks
@@ -52,12 +53,15 @@ def predictions(network: Network, row: States, means: FloatArray, units: IndexAr
     rest = np.flatnonzero((label[parent] >= 0) & known[child])
     rest = rest[np.lexsort((label[parent[rest]], child[rest]))]
     cuts = np.flatnonzero(np.diff(child[rest]) | np.diff(label[parent[rest]])) + 1
+    several = defaultdict[int, list[IndexArray]](list)  # by group
     for mine in np.split(rest, cuts) if len(rest) else ():
-        i, several = child[mine[0]], sums[label[parent[mine[0]]]]
         if len(mine) == 1:
-            log_off[i] += alone[mine[0]]
+            log_off[child[mine]] += alone[mine]
         else:
-            log_off[i] += math.nan if several is None else several.moved(parent[mine], -weight[mine])
+            several[label[parent[mine[0]]]].append(mine)
+    for k, edges_of in several.items():
+        group, moves = sums[k], [(parent[mine], -weight[mine]) for mine in edges_of]
+        log_off[child[[mine[0] for mine in edges_of]]] += math.nan if group is None else group.moved(moves)
     return np.where(known, -np.expm1(np.minimum(log_off, 0.0)), np.nan)[units]
 
 
@@ -68,14 +72,15 @@ class _CoupledCauses(NamedTuple):
     place: IndexArray  # of a unit of the network among the causes
     value: float
 
-    def moved(self, units: IndexArray, by: FloatArray) -> float:
-        """How much ln of the sum rises if the log-odds of some causes move; NaN where digits are lost."""
-        log_odds = self.levels.log_odds.copy()
-        log_odds[self.place[units]] += by
-        change = np.logaddexp(0.0, log_odds) - np.logaddexp(0.0, self.levels.log_odds)
-        moved = replace(self.levels, log_odds=log_odds, constant=self.levels.constant + float(change.sum()))
-        value, _, error = total(moved, with_means=False)
-        return value - self.value if error <= WORST else math.nan
+    def moved(self, moves: Sequence[tuple[IndexArray, FloatArray]]) -> FloatArray:
+        """How much ln of the sum rises for each move of the log-odds of some causes; NaN where digits are lost."""
+        found = np.empty(len(moves))
+        for block in row_blocks(len(moves), 1 << self.levels.positive):
+            log_odds = np.repeat(self.levels.log_odds[None], len(found[block]), axis=0)
+            for row, (units, by) in zip(log_odds, moves[block], strict=True):
+                row[self.place[units]] += by
+            found[block] = log_sums(self.levels, log_odds) - self.value
+        return np.where(found > -np.inf, found, np.nan)
 
 
 def _coupled_causes(row: Reduced, limit: int) -> tuple[IndexArray, list[_CoupledCauses | None]]:

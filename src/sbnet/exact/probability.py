@@ -7,7 +7,7 @@ from typing import overload
 import numpy as np
 
 from sbnet import checks, kernels
-from sbnet._types import HIDDEN, FloatArray, RngLike, States
+from sbnet._types import HIDDEN, FloatArray, Model, RngLike, States
 from sbnet.errors import EvidenceError
 from sbnet.kernels.codes import SIGMOID, TABLE
 from sbnet.model import gates
@@ -16,7 +16,7 @@ from sbnet.model.suggestions import check_network
 from sbnet.parallel.blocks import row_blocks
 from sbnet.questions.evidence import EvidenceLike, OnePattern, Table, coerce
 from sbnet.questions.question import interventions
-from sbnet.questions.reduction import absorb
+from sbnet.questions.reduction import absorb_rows, columns
 from sbnet.questions.support import impossible
 
 
@@ -58,29 +58,31 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
             "Use log_likelihood() for partial evidence"
         )
     result = np.empty(len(complete))
-    if network.is_binary:
-        net, every = kernels.sampling.generative(network.model, network.bias), np.ones(network.n_units, np.bool_)
-        kernels.sampling.log_joint_rows(net, complete, every, result)
-    else:
-        for rows in row_blocks(len(complete), len(network.bias)):
-            result[rows] = log_p_rows(network, complete[rows]).sum(axis=1)
+    for rows in row_blocks(len(complete), len(network.bias)):
+        result[rows] = log_p_rows(network, complete[rows]).sum(axis=1)
     result[impossible(network, complete)] = -np.inf
     return float(result[0]) if single else result
 
 
 def log_p_rows(network: Network, states: States) -> FloatArray:
     """ln P(v | parents) of each variable, rows by variables, for complete states."""
-    (variable, _), model = network.columns, network.model
-    level = np.arange(len(variable)) - model.threshold[variable] + 1
-    x = absorb(network, states)
-    gate = np.where(network.gate == TABLE, SIGMOID, network.gate)[variable]
-    part = gates.log_part(np.broadcast_to(gate, x.shape), np.broadcast_to(level, x.shape), states[:, variable], x)
-    total: FloatArray = np.add.reduceat(part, model.threshold[:-1], axis=1)
+    total = log_p_of_inputs(network.model, network.bias, states)
     with np.errstate(divide="ignore"):  # what a table says cannot be
         for name, table in network.tables.items():
             i = network.index(name)
             parents = network.graph.parent[network.graph.indptr[i] : network.graph.indptr[i + 1]]
             total[:, i] = np.log(table[(*states[:, parents].T, states[:, i])])
+    return total
+
+
+def log_p_of_inputs(model: Model, bias: FloatArray, states: States) -> FloatArray:
+    """The same, for parameters that are not those of a network, where there are no tables."""
+    variable, _ = columns(model)
+    level = np.arange(len(variable)) - model.threshold[variable] + 1
+    x = absorb_rows(model, bias, states)
+    gate = np.where(model.gate == TABLE, SIGMOID, model.gate)[variable]
+    part = gates.log_part(np.broadcast_to(gate, x.shape), np.broadcast_to(level, x.shape), states[:, variable], x)
+    total: FloatArray = np.add.reduceat(part, model.threshold[:-1], axis=1)
     return total
 
 
@@ -127,12 +129,13 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     states = np.empty((n, network.n_units), dtype=np.int8)
     states[:] = interventions(network, do, n, "draws")
     generator = checks.generator(rng)
-    net = None if network.tables else kernels.sampling.generative(network.model, network.bias)
+    net = None if network.tables else kernels.sampling.generative(network.model)
     for rows in row_blocks(n, network.n_units):
-        if network.tables:
-            _draw_with_tables(network, generator.random(states[rows].shape), states[rows])
-            continue
-        kernels.sampling.draw_rows(net, generator.random(states[rows].shape), states[rows])
+        uniform = generator.random(states[rows].shape)
+        if net is None:
+            _draw_with_tables(network, uniform, states[rows])
+        else:
+            kernels.sampling.draw_rows(*net, network.weight, network.bias, uniform, states[rows])
     return states
 
 

@@ -1,23 +1,23 @@
-"""Exact sums over causes that are independent a priori and have only observed noisy-OR findings; see the kernel."""
+"""Exact sums over causes that are independent a priori and have only observed noisy-OR findings.
+
+:mod:`sbnet.kernels.firing` says how nothing cancels. Here many findings are present, and arrays are long.
+"""
 
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 
-from sbnet import kernels
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels import codes
-from sbnet.kernels.firing import Firing, Growing, edge_t
 from sbnet.kernels.structs import Problem
 from sbnet.model import gates
 
 MOST_FINDINGS = 22  # that are present: four million sets
-_FEW = 12  # findings whose sets need no kernel
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers
 
 
@@ -36,6 +36,11 @@ class TwoLevels:
     @property
     def positive(self) -> int:
         return len(self.leak)
+
+    @property
+    def error(self) -> float:
+        """A bound on the relative error of a sum."""
+        return (4 * len(self.weight) + 6 * len(self.log_odds) + 4 * self.positive + 16) * 2.0**-53
 
 
 def two_levels(
@@ -77,84 +82,96 @@ def two_levels(
     )
 
 
-def firing_of(weight: FloatArray, leak: FloatArray) -> Firing:
-    """Causes by findings, for sums without a minus sign."""
-    cause, finding = np.nonzero(weight)
-    theta = weight[cause, finding]
-    ptr = np.concatenate([[0], np.cumsum(np.bincount(cause, minlength=len(weight)))]).astype(np.int64)
-    by_set = np.ones(1)
-    for fires in -np.expm1(-leak):
-        by_set = np.concatenate([by_set * fires, by_set])
-    edges = np.empty(len(theta), edge_t)
-    for name, column in zip(edge_t.names, (np.int64(1) << finding, -np.expm1(-theta), np.exp(-theta)), strict=True):
-        edges[name] = column
-    return Firing(ptr, edges, by_set)
-
-
 def total(levels: TwoLevels, *, with_means: bool = True) -> tuple[float, FloatArray, float]:
-    """ln of the sum, the probability of each cause (NaN if not asked for), and a bound on the relative error."""
+    """ln of the sum, the probability of each cause if they are asked for, and a bound on the relative error."""
     means = np.asarray(gates.sigma(levels.log_odds))
     if levels.positive == 0:
         return levels.constant, means, 0.0
-    touched, firing, causes = _in_order(levels)
-    value, shares = _sum(firing, causes, with_means)
+    if not with_means:
+        log_p = float(log_sums(levels, levels.log_odds[None])[0])
+        return log_p, means, levels.error if log_p > -np.inf else np.inf
+    touched, causes = _in_order(levels, levels.log_odds[None])
+    value, shares = _with_shares(causes)
     if not value > _TINY:
         return -np.inf, means, np.inf
     means[touched] = np.minimum(shares / value, 1.0)
-    roundings = 4 * len(levels.weight) + 6 * len(touched) + 4 * levels.positive + 16
-    return levels.constant + float(np.log(value)), means, roundings * 2.0**-53
+    return levels.constant + float(np.log(value)), means, levels.error
 
 
-def _in_order(levels: TwoLevels) -> tuple[IndexArray, Firing, Growing]:
-    """The causes that have findings present, by the last of those; findings with few causes come last."""
+def log_sums(levels: TwoLevels, log_odds: FloatArray) -> FloatArray:
+    """ln of the sum for other log-odds of the causes, in rows; -∞ where it is too small to be relied on."""
+    change = (np.logaddexp(0.0, log_odds) - np.logaddexp(0.0, levels.log_odds)).sum(axis=1)
+    if levels.positive == 0:
+        return np.asarray(levels.constant + change)
+    _, causes = _in_order(levels, log_odds)
+    rest = np.ones((1 << levels.positive, len(log_odds)))
+    _grow(causes, 0, len(causes.top), rest)
+    with np.errstate(divide="ignore"):
+        log_p: FloatArray = levels.constant + change + np.log(np.where(rest[0] > _TINY, rest[0], 0.0))
+    return log_p
+
+
+class _Causes(NamedTuple):
+    """Causes in the order of the last of their findings, ``top[j]``; an edge has its bit, e^-theta and 1 - e^-theta.
+
+    While those up to cause j are gone through, sets have bits for the findings up to ``top[j]`` only; that a leak fires
+    any other one is a factor, ``alone[i]``. With findings of few causes last, most causes meet short arrays.
+    """
+
+    off: FloatArray  # by cause and row of log-odds
+    on: FloatArray
+    top: IndexArray
+    edges: list[list[tuple[int, float, float]]]
+    alone: FloatArray
+
+
+def _in_order(levels: TwoLevels, log_odds: FloatArray) -> tuple[IndexArray, _Causes]:
+    """The causes that have findings present."""
     touched, place = np.unique(levels.parent, return_inverse=True)
     finding = np.repeat(np.arange(levels.positive), np.diff(levels.ptr))
-    weight = np.zeros((len(touched), levels.positive))
-    weight[place, finding] = levels.weight
-    last = np.zeros(len(touched), np.int64)
+    last, edges = np.zeros(len(touched), np.int64), [list[tuple[int, float, float]]() for _ in touched]
     np.maximum.at(last, place, finding)
+    fails, fires = np.exp(-levels.weight), -np.expm1(-levels.weight)
+    for j, *edge in zip(place.tolist(), (1 << finding).tolist(), fails.tolist(), fires.tolist(), strict=True):
+        edges[j].append(tuple(edge))
     order = np.argsort(last, kind="stable")
-    log_odds = levels.log_odds[touched[order]]
-    causes = Growing(gates.sigma(-log_odds), gates.sigma(log_odds), last[order], -np.expm1(-levels.leak))
-    return touched[order], firing_of(weight[order], levels.leak[:0]), causes
+    odds, alone = log_odds.T[touched[order]], -np.expm1(-levels.leak)
+    return touched[order], _Causes(gates.sigma(-odds), gates.sigma(odds), last[order], [edges[j] for j in order], alone)
 
 
-def _sum(firing: Firing, causes: Growing, with_means: bool) -> tuple[float, FloatArray]:
-    """The sum, and its parts with each cause on.
+def _with_shares(causes: _Causes) -> tuple[float, FloatArray]:
+    """The sum, and its parts with each cause on, for one row.
 
-    For those, the way is gone back again, with what was met on it: it is kept at the beginnings of stretches, and each
+    The way is gone back again, with what was met on it: it is kept at the beginnings of stretches, and each
     stretch is gone through once more. So memory grows with the square root of the number of causes.
     """
-    few = len(causes.alone) <= _FEW and "numba" not in sys.modules  # not worth a compiler; the digits are the same
-    grow, shrink = (_grow, _shrink) if few else (kernels.firing.grow, kernels.firing.shrink)
-    n, sets, nothing = len(causes.off), 1 << len(causes.alone), np.empty((0, 0))
-    rest, shares = np.ones(sets), np.full(n, np.nan)
-    if not with_means:
-        grow(firing, causes, 0, n, rest, nothing)
-        return float(rest[0]), shares
+    n, sets = len(causes.off), 1 << len(causes.alone)
+    rest, back, shares = np.ones((sets, 1)), np.zeros((sets, 1)), np.empty(n)
     long = float(np.sum(2.0 ** (causes.top + 1 - len(causes.alone))))  # causes, counted by the lengths of their arrays
     starts = [*range(0, n, max(1, math.ceil(math.sqrt(long)))), n]
     kept = []
     for first, last in pairwise(starts):
         kept.append(rest[: 1 << (int(causes.top[first - 1]) + 1) if first else 1].copy())
-        grow(firing, causes, first, last, rest, nothing)
-    value, back = float(rest[0]), np.zeros(sets)
-    back[0] = 1.0
+        _grow(causes, first, last, rest)
+    value, back[0] = float(rest[0, 0]), 1.0
     for (first, last), begin in reversed(list(zip(pairwise(starts), kept, strict=True))):
         rest[: len(begin)] = begin
-        rows = np.empty((last - first, 1 << (int(causes.top[last - 1]) + 1)))
-        grow(firing, causes, first, last, rest, rows)
-        shrink(firing, causes, first, last, rows, back, shares)
+        met: list[FloatArray] = []
+        _grow(causes, first, last, rest, met)
+        _shrink(causes, first, met, back, shares)
     return value, shares
 
 
-def _edges(firing: Firing, j: int) -> list[tuple[int, float, float]]:
-    edges: list[tuple[int, float, float]] = firing.edges[firing.ptr[j] : firing.ptr[j + 1]].tolist()
-    return edges
+def _pairs(sets: FloatArray, bit: int) -> list[tuple[FloatArray, FloatArray]]:
+    """The sets without a finding and those with it, in parts that arrays are quick with."""
+    pairs = sets.reshape(-1, 2, bit * sets.shape[1])
+    if pairs.shape[2] > 8 or len(pairs) < 256:
+        return [(pairs[:, 0], pairs[:, 1])]
+    return [(pairs[:, 0, i], pairs[:, 1, i]) for i in range(pairs.shape[2])]
 
 
-def _grow(firing: Firing, causes: Growing, first: int, last: int, rest: FloatArray, rows: FloatArray) -> None:
-    """`kernels.firing.grow` with arrays, to the digit."""
+def _grow(causes: _Causes, first: int, last: int, rest: FloatArray, met: list[FloatArray] | None = None) -> None:
+    """Go through the causes from `first` to `last`; `rest` comes to be that after them. What it was before: `met`."""
     known = int(causes.top[first - 1]) + 1 if first > 0 else 0
     for j in range(first, last):
         for i in range(known, int(causes.top[j]) + 1):
@@ -162,32 +179,28 @@ def _grow(firing: Firing, causes: Growing, first: int, last: int, rest: FloatArr
             rest[: 1 << i] *= causes.alone[i]
         known = max(known, int(causes.top[j]) + 1)
         now = rest[: 1 << known]
-        if len(rows):
-            rows[j - first, : len(now)] = now
-        if firing.ptr[j] == firing.ptr[j + 1]:
-            now *= causes.off[j] + causes.on[j]
-            continue
-        on = now.copy()
-        for bit, fires, fails in _edges(firing, j):
-            halves = on.reshape(-1, 2, bit)
-            halves[:, 0] = fails * halves[:, 0] + fires * halves[:, 1]
-        now[:] = causes.off[j] * now + causes.on[j] * on
-
-
-def _shrink(
-    firing: Firing, causes: Growing, first: int, last: int, rows: FloatArray, sets: FloatArray, shares: FloatArray
-) -> None:
-    """`kernels.firing.shrink` with arrays, to the digit: sums run from first to last."""
-    known = int(causes.top[last]) + 1 if last < len(causes.off) else len(causes.alone)
-    for j in range(last - 1, first - 1, -1):
-        while known > causes.top[j] + 1:
-            known -= 1
-            sets[: 1 << known] = causes.alone[known] * sets[: 1 << known] + sets[1 << known : 2 << known]
-        now = sets[: 1 << known]
+        if met is not None:
+            met.append(now.copy())
         on = causes.on[j] * now
-        for bit, fires, fails in _edges(firing, j):
-            halves = on.reshape(-1, 2, bit)
-            halves[:, 1] += fires * halves[:, 0]
-            halves[:, 0] *= fails
-        shares[j] = np.cumsum(on * rows[j - first, : len(now)])[-1]
-        now[:] = causes.off[j] * now + on
+        for bit, fails, fires in causes.edges[j]:
+            for without, fired in _pairs(on, bit):
+                without *= fails
+                without += fires * fired
+        now *= causes.off[j]
+        now += on
+
+
+def _shrink(causes: _Causes, first: int, met: list[FloatArray], sets: FloatArray, shares: FloatArray) -> None:
+    """Back again, with the probabilities of sets: the part of the sum with each cause on goes to `shares`."""
+    for j in range(first + len(met) - 1, first - 1, -1):
+        rest = met[j - first]
+        on = causes.on[j] * sets[: len(rest)]
+        for bit, fails, fires in causes.edges[j]:
+            for without, fired in _pairs(on, bit):
+                fired += fires * without
+                without *= fails
+        shares[j] = np.sum(on * rest)
+        sets[: len(rest)] *= causes.off[j]
+        sets[: len(rest)] += on
+        for i in range(int(causes.top[j]), int(causes.top[j - 1]) if j > 0 else -1, -1):
+            sets[: 1 << i] = causes.alone[i] * sets[: 1 << i] + sets[1 << i : 2 << i]

@@ -7,11 +7,11 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
+from sbnet.exact.probability import log_p_of_inputs
 from sbnet.inference.importance import seeds_of
 from sbnet.kernels.chains import BARREN, HIDDEN, LANES, Chains, chains_of, graph_of
 from sbnet.kernels.gibbs import sweep
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, streams_of, uniforms
-from sbnet.kernels.sampling import generative, log_joint_rows
 from sbnet.questions.reduction import columns
 
 _NUMBERS = 1 << 18  # in the records of some rows: what is worked on at a time
@@ -77,7 +77,7 @@ def anneal(
     H comes from the factorial distribution Q with the given means, by column, and goes through Q^(1-b) P^b, b rising
     from 0 to 1 in `steps` steps; ln w is the mean of ln P(H, V) - ln Q(H) over them.
     """
-    log_w, graph, net, n = np.empty(samples), graph_of(model), generative(model, bias), len(states)
+    log_w, graph, n = np.empty(samples), graph_of(model), len(states)
     variable, state = columns(model)
     q = np.maximum(means, 1e-14)  # no state is impossible
     q *= np.minimum((1.0 - 1e-14) / np.bincount(variable, q, n), 1.0)[variable]
@@ -91,8 +91,7 @@ def anneal(
         hidden, numbers = _begin(chains, 0, seeds_of(seed, states, whole_blocks(number), first))
         _put(chains, 0, hidden, np.array([_draw(q[variable == v], u) for v, u in zip(hidden, numbers, strict=True)]))
         complete = chains.cells["state"].swapaxes(1, 2).reshape(-1, n).astype(np.int8)
-        gap = np.empty(len(complete))
-        log_joint_rows(net, complete, chains.roles[0] != BARREN, gap)
+        gap = log_p_of_inputs(model, bias, complete)[:, chains.roles[0] != BARREN].sum(axis=1)
         gap -= log_q0[hidden].sum() + (complete[:, variable] == state) @ np.where(np.isin(variable, hidden), prior, 0.0)
         chains.draws["gap"] = chains.draws["total"] = gap.reshape(-1, LANES)
         beta = np.arange(1, steps) / steps

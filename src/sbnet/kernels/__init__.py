@@ -1,6 +1,6 @@
 """Compiled kernels: arrays in, arrays out. They check nothing and raise nothing; their callers do.
 
-A module is imported when it is first asked for, ``kernels.firing.grow(...)``: the compiler takes half a second to
+A module is imported when it is first asked for, ``kernels.lasso.regress(...)``: the compiler takes half a second to
 import, and small exact answers do without it.
 """
 

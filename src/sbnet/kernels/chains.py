@@ -74,7 +74,7 @@ def graph_of(model: Model) -> Graph:
     """The graph of a network, shared by all rows."""
     n, width = len(model.gate), model.n_states - 1
     child = np.repeat(np.arange(n), np.diff(model.indptr))
-    variables, parents, *_ = generative(model, model.weight)
+    variables, parents = generative(model)
     tilts, mild = np.zeros(len(model.weight), tilt_t), np.clip(model.weight, -700.0, 700.0)
     tilts["weight"], tilts["up"], tilts["down"] = model.weight, np.exp(mild), np.exp(-mild)
     copies = width[child[model.child_edge]]

@@ -36,19 +36,6 @@ class Firing(NamedTuple):
     leak: FloatArray  # by set: the probability that the leaks fire all that is not in it
 
 
-class Growing(NamedTuple):
-    """Causes in the order of the last of their findings, ``top[j]``.
-
-    While those up to cause j are gone through, sets have bits for the findings up to ``top[j]`` only; that a leak fires
-    any other one is a factor, ``alone[i]``. With findings of few causes last, most causes meet short arrays.
-    """
-
-    off: FloatArray
-    on: FloatArray
-    top: IndexArray
-    alone: FloatArray
-
-
 @inner
 def _before(edges: np.ndarray, first: int, end: int, off: float, on: float, rest: FloatArray, on_: FloatArray) -> None:
     """`rest` before a cause that is off and on with these weights, from `rest` after it; `on_`: if it is on."""
@@ -124,43 +111,3 @@ def with_shares(firing: Firing, off: FloatArray, on: FloatArray) -> tuple[float,
     for j in range(n):
         shares[j] = _after(edges, ptr[j], ptr[j + 1], off[j], on[j], rests[j + 1], sets, on_)
     return rests[0, 0], shares
-
-
-@kernel
-def grow(firing: Firing, causes: Growing, first: int, last: int, rest: FloatArray, rows: FloatArray) -> None:
-    """Go through the causes from `first` to `last`; `rest` comes to be that after them. (Here rests grow forwards.)
-
-    What it was before each of them goes to `rows`, if that has any.
-    """
-    ptr, edges, _ = firing
-    off, on, top, alone = causes
-    known, on_ = top[first - 1] + 1 if first > 0 else 0, np.empty(len(rest))
-    size = 1 << known
-    for j in range(first, last):
-        while known <= top[j]:
-            for a in range(size):
-                rest[size + a] = rest[a]
-                rest[a] *= alone[known]
-            size *= 2
-            known += 1
-        if len(rows):
-            rows[j - first, :size] = rest[:size]
-        _before(edges, ptr[j], ptr[j + 1], off[j], on[j], rest[:size], on_[:size])
-
-
-@kernel
-def shrink(
-    firing: Firing, causes: Growing, first: int, last: int, rows: FloatArray, sets: FloatArray, shares: FloatArray
-) -> None:
-    """Back again, with what `grow` left in `rows`: the part of the sum with each cause on goes to `shares`."""
-    ptr, edges, _ = firing
-    off, on, top, alone = causes
-    known, on_ = top[last] + 1 if last < len(off) else len(alone), np.empty(len(sets))
-    for j in range(last - 1, first - 1, -1):
-        while known > top[j] + 1:
-            known -= 1
-            size = 1 << known
-            for a in range(size):
-                sets[a] = alone[known] * sets[a] + sets[size + a]
-        size = 1 << known
-        shares[j] = _after(edges, ptr[j], ptr[j + 1], off[j], on[j], rows[j - first], sets[:size], on_[:size])

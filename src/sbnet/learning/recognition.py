@@ -14,7 +14,7 @@ from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, Model, RngLi
 from sbnet.errors import EvidenceError, NetworkError, ParameterError
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.compiling import announce
-from sbnet.kernels.sampling import Regressions, wake_sleep_rows
+from sbnet.kernels.wake_sleep import Regressions, wake_sleep_rows
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, row_blocks
 from sbnet.questions.evidence import EvidenceLike, coerce_many

@@ -29,8 +29,6 @@ independent causes."""
 _WIDE, _WORK = 22, 2.0**28
 """The same for variables with states and tables, of which one table is seldom as large as the largest; and how many
 numbers are multiplied for a row, some seconds."""
-_MOST_EDGES = 1 << 14
-"""Rows of larger networks are summed with a kernel."""
 _MOST = 2000
 """Sums more for the means of units without observed descendants, in one block of rows."""
 
@@ -56,8 +54,7 @@ class Sums:
             bound, means = means_of_states(network, states, Effort(_WIDE, 1, progress=False, work=_WORK))
             done = np.full(len(states), Status.EXACT.code)
             return Solution(bound, means, done, np.zeros(len(states), np.int64))
-        few = network.n_edges <= _MOST_EDGES  # whatever the number of rows, which depends on the clock
-        effort = Effort(LIMIT, 1, progress=False, one_by_one=few)
+        effort = Effort(LIMIT, 1, progress=False)
         bound, means = enumerate_states(network, states, effort)
         size = np.diff(network.graph.indptr)
         named = (i for i, name in enumerate(network.names) if name in self.wanted)
