@@ -192,6 +192,11 @@ def test_a_classifier_learns_from_parts() -> None:
         SBNClassifier().partial_fit(X, y)
 
 
+def test_one_class_is_refused() -> None:
+    with pytest.raises(sb.errors.ParameterError, match="one class, 'a'"):
+        SBNClassifier().fit(passengers(30), np.full(30, "a"))
+
+
 @parametrize_with_checks([SBNDensity(random_state=0), SBNClassifier(random_state=0)])
 def test_the_contract_of_scikit_learn(estimator: object, check: object) -> None:
     check(estimator)  # type: ignore[operator]

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.errors import ParameterError
 from sbnet.estimators._rows import place
@@ -37,6 +38,8 @@ def learn(
     rng: np.random.Generator, *, threads: int | None = None,
 ) -> tuple[Network, StatesReport]:  # fmt: skip
     """The network of the columns and, after them, of the label; `label` has the number of the class of each row."""
+    if len(classes) < 2:
+        raise ParameterError(f"y has one class, {checks.shown(classes[0])}; there is nothing to tell apart")
     if len(classes) > MOST_STATES:
         raise ParameterError(f"y has {len(classes)} classes; at most {MOST_STATES} are told apart")
     order = order_of(np.bincount(label, weights=weight, minlength=len(classes)).astype(np.float64))
