@@ -1,7 +1,7 @@
 """Missing cells of ordinary tables filled in by us and by others, where four masks hide them.
 
 Cells are hidden at random, in runs of neighbouring columns, by what another column holds (MAR), or by what they hold
-themselves (MNAR), about 30 % of them. Everyone learns from the table with holes. Chains of regressions, one column on
+themselves (MNAR), about 30 % of them. Everyone learns from the incomplete table. Chains of regressions, one column on
 all others, are our own few lines over scikit-learn's: of ridge and logistic regressions, or of forests, which is what
 missForest does. miceforest and R's mice take part if they are installed (SBNET_R names Rscript, else it is looked up).
 SBNET_DRAWS=40 counts how often intervals from multiple imputations hold the truth, in so many parts of a long table.
@@ -46,7 +46,7 @@ for (k in 1:{draws}) write.csv(complete(m, k), paste0(a[1], k), row.names = FALS
 
 
 @dataclass(frozen=True)
-class Holes:
+class Incomplete:
     """A table, which of its cells are hidden, and how its columns are read."""
 
     frame: pd.DataFrame
@@ -91,10 +91,10 @@ def tables(name: str, frame: pd.DataFrame) -> list[Table]:
     frame = frame[kept].sample(min(len(frame), MOST_ROWS), random_state=SEED).reset_index(drop=True)
     found = []
     for mask in MASKS:
-        holes = Holes(frame, Schema.learn(frame), np.zeros(frame.shape, bool))
-        frame = frame[list(holes.schema.names)]
-        holes = Holes(frame, holes.schema, hidden(holes.cells(frame), mask))
-        found.append(_table(f"{name}, {len(frame)} rows: cells hidden, {mask}", holes))
+        incomplete = Incomplete(frame, Schema.learn(frame), np.zeros(frame.shape, bool))
+        frame = frame[list(incomplete.schema.names)]
+        incomplete = Incomplete(frame, incomplete.schema, hidden(incomplete.cells(frame), mask))
+        found.append(_table(f"{name}, {len(frame)} rows: cells hidden, {mask}", incomplete))
     return found
 
 
@@ -104,19 +104,19 @@ def coverage(name: str, frame: pd.DataFrame, number: int, n_rows: int = 200) -> 
     kept = [k for k, c in enumerate(schema.columns) if c.is_variable and c.kind not in ("tick box", "dates")]
     frame = frame.iloc[:, kept]
     schema, rows = Schema.learn(frame), []
-    holes = Holes(frame, schema, np.zeros(frame.shape, bool))
-    common = [int(share.argmax()) for share in _shares(holes)]
-    flat = lambda cells: np.where(holes.numbers, cells, cells == common)  # noqa: E731
-    truth = flat(holes.cells(frame)).mean(axis=0)
+    incomplete = Incomplete(frame, schema, np.zeros(frame.shape, bool))
+    common = [int(share.argmax()) for share in _shares(incomplete)]
+    flat = lambda cells: np.where(incomplete.numbers, cells, cells == common)  # noqa: E731
+    truth = flat(incomplete.cells(frame)).mean(axis=0)
     for mask in ("random", "MAR"):
         hits, widths = np.zeros((2, number, len(kept)))
         for k in range(number):
             part = frame.sample(n_rows, random_state=k).reset_index(drop=True)
-            given = part.mask(hidden(holes.cells(part), mask, k))
+            given = part.mask(hidden(incomplete.cells(part), mask, k))
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 tables = SBNImputer(multiple=5, random_state=k, n_jobs=1).fit(given).draws(given)
-            means, widths[k] = rubin(np.array([flat(holes.cells(one)) for one in tables]))
+            means, widths[k] = rubin(np.array([flat(incomplete.cells(one)) for one in tables]))
             hits[k] = np.abs(means - truth) < widths[k]
         per = ", ".join(f"{column} {share:.0%}" for column, share in zip(schema.names, hits.mean(axis=0), strict=True))
         rows.append((mask, f"{hits.mean():.1%} of {hits.size}", per))
@@ -142,13 +142,13 @@ def hidden(cells: np.ndarray, mask: str, seed: int = SEED) -> np.ndarray:
     return gone & ~np.isnan(cells)
 
 
-def ways() -> dict[str, Callable[[Holes], Answer]]:
-    found: dict[str, Callable[[Holes], Answer]] = {
+def ways() -> dict[str, Callable[[Incomplete], Answer]]:
+    found: dict[str, Callable[[Incomplete], Answer]] = {
         "SBNImputer()": _ours,
         "means and shares": _alone,
         "15 nearest": _nearest,
-        "regressions": lambda holes: _chained(holes, _regression),
-        "forests (missForest)": lambda holes: _chained(holes, _forest),
+        "regressions": lambda incomplete: _chained(incomplete, _regression),
+        "forests (missForest)": lambda incomplete: _chained(incomplete, _forest),
     }
     try:
         import miceforest  # noqa: F401
@@ -161,28 +161,28 @@ def ways() -> dict[str, Callable[[Holes], Answer]]:
     return found
 
 
-def _table(title: str, holes: Holes) -> Table:
+def _table(title: str, incomplete: Incomplete) -> Table:
     rows = []
     for who, fill in ways().items():
         begin = sum(os.times()[:4])  # R's among them
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                answer = fill(holes)
+                answer = fill(incomplete)
             except (subprocess.CalledProcessError, ValueError, KeyError) as error:  # a peer that cannot do this table
                 say(f"{title}: {who} fails: {error}")
                 continue
-        rows.append((who, *scores(holes, answer), seconds(sum(os.times()[:4]) - begin)))
+        rows.append((who, *scores(incomplete, answer), seconds(sum(os.times()[:4]) - begin)))
         say(" | ".join(rows[-1]))
     return Table(title, ("", "log-loss", "states right, %", "error of numbers", "energy score", "processor time"), rows)
 
 
-def scores(holes: Holes, answer: Answer) -> tuple[str, ...]:
+def scores(incomplete: Incomplete, answer: Answer) -> tuple[str, ...]:
     """Log-loss and states right; root mean square error of numbers by their deviation; the mean energy score."""
-    truth, loss, right, errors = holes.cells(holes.frame), [], [], []
+    truth, loss, right, errors = incomplete.cells(incomplete.frame), [], [], []
     scale = np.nanstd(truth, axis=0)
-    for k, is_number in enumerate(holes.numbers):
-        own = holes.gone[:, k]
+    for k, is_number in enumerate(incomplete.numbers):
+        own = incomplete.gone[:, k]
         if is_number and own.any():
             errors.append(np.sqrt(np.mean((answer.filled[own, k] - truth[own, k]) ** 2)) / scale[k])
         elif own.any():
@@ -191,22 +191,22 @@ def scores(holes: Holes, answer: Answer) -> tuple[str, ...]:
             right.append(answer.filled[own, k] == states)
     energy = "–"
     if answer.draws:
-        away = [_distance(holes, scale, one, truth) for one in answer.draws]
-        apart = [_distance(holes, scale, a, b) for a in answer.draws for b in answer.draws if a is not b]
+        away = [_distance(incomplete, scale, one, truth) for one in answer.draws]
+        apart = [_distance(incomplete, scale, a, b) for a in answer.draws for b in answer.draws if a is not b]
         energy = f"{np.mean(away) - 0.5 * np.mean(apart):.4f}"
     means = [np.concatenate(part).mean() if part else np.nan for part in (loss, right)]
     return f"{means[0]:.4f}", f"{100 * means[1]:.1f}", f"{np.mean(errors) if errors else np.nan:.4f}", energy
 
 
-def _distance(holes: Holes, scale: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
+def _distance(incomplete: Incomplete, scale: np.ndarray, one: np.ndarray, other: np.ndarray) -> np.ndarray:
     """Of rows: the Euclidean distance of their hidden cells, a different state counting as one deviation."""
-    away = np.where(holes.numbers, (one - other) / np.where(scale > 0, scale, 1.0), one != other)
-    return np.sqrt((np.where(holes.gone, away, 0.0) ** 2).sum(axis=1))[holes.gone.any(axis=1)]
+    away = np.where(incomplete.numbers, (one - other) / np.where(scale > 0, scale, 1.0), one != other)
+    return np.sqrt((np.where(incomplete.gone, away, 0.0) ** 2).sum(axis=1))[incomplete.gone.any(axis=1)]
 
 
-def _shares(holes: Holes) -> list[np.ndarray]:
+def _shares(incomplete: Incomplete) -> list[np.ndarray]:
     """How often each state was seen."""
-    codes, n = holes.schema.encode(holes.given), holes.schema.n_states
+    codes, n = incomplete.schema.encode(incomplete.given), incomplete.schema.n_states
     counts = [np.bincount(codes[codes[:, k] >= 0, k], minlength=n[k]) + 0.5 for k in range(len(n))]
     return [count / count.sum() for count in counts]
 
@@ -216,13 +216,13 @@ def _mixed(p: np.ndarray, share: np.ndarray, weight: float) -> np.ndarray:
     return (1.0 - weight) * p + weight * share
 
 
-def _ours(holes: Holes) -> Answer:
-    given = holes.given
+def _ours(incomplete: Incomplete) -> Answer:
+    given = incomplete.given
     imputer = SBNImputer(random_state=SEED, n_jobs=1).fit(given)
-    filled = holes.cells(imputer.transform(given))
+    filled = incomplete.cells(imputer.transform(given))
     probabilities = {}
-    for k, column in enumerate(holes.schema.variables):
-        if not holes.numbers[k]:
+    for k, column in enumerate(incomplete.schema.variables):
+        if not incomplete.numbers[k]:
             p = np.full((len(filled), len(column.states)), 1e-9)
             if column.name in imputer.schema_.names:
                 own = imputer.schema_[column.name]
@@ -232,21 +232,21 @@ def _ours(holes: Holes) -> Answer:
     draws = []
     for seed in range(DRAWS):
         imputer.set_params(strategy="sample", random_state=seed)
-        draws.append(holes.cells(imputer.transform(given)))
+        draws.append(incomplete.cells(imputer.transform(given)))
     return Answer(filled, probabilities, draws)
 
 
-def _alone(holes: Holes) -> Answer:
-    cells, shares = holes.cells(holes.given), _shares(holes)
-    best = [np.nanmean(cells[:, k]) if n else shares[k].argmax() for k, n in enumerate(holes.numbers)]
+def _alone(incomplete: Incomplete) -> Answer:
+    cells, shares = incomplete.cells(incomplete.given), _shares(incomplete)
+    best = [np.nanmean(cells[:, k]) if n else shares[k].argmax() for k, n in enumerate(incomplete.numbers)]
     filled = np.where(np.isnan(cells), best, cells)
     return Answer(filled, {k: np.tile(share, (len(cells), 1)) for k, share in enumerate(shares)}, [])
 
 
-def _design(holes: Holes, cells: np.ndarray, without: int = -1) -> np.ndarray:
+def _design(incomplete: Incomplete, cells: np.ndarray, without: int = -1) -> np.ndarray:
     """Numbers by their deviation and an indicator of each state; NaN where a cell is missing."""
     parts = []
-    for k, (n, is_number) in enumerate(zip(holes.schema.n_states, holes.numbers, strict=True)):
+    for k, (n, is_number) in enumerate(zip(incomplete.schema.n_states, incomplete.numbers, strict=True)):
         if k == without:
             continue
         own = cells[:, [k]]
@@ -255,11 +255,11 @@ def _design(holes: Holes, cells: np.ndarray, without: int = -1) -> np.ndarray:
     return np.concatenate(parts, axis=1)
 
 
-def _nearest(holes: Holes) -> Answer:
-    cells, shares = holes.cells(holes.given), _shares(holes)
-    found = KNNImputer(n_neighbors=15, keep_empty_features=True).fit_transform(_design(holes, cells))
+def _nearest(incomplete: Incomplete) -> Answer:
+    cells, shares = incomplete.cells(incomplete.given), _shares(incomplete)
+    found = KNNImputer(n_neighbors=15, keep_empty_features=True).fit_transform(_design(incomplete, cells))
     filled, probabilities, at = cells.copy(), {}, 0
-    for k, (n, is_number) in enumerate(zip(holes.schema.n_states.tolist(), holes.numbers, strict=True)):
+    for k, (n, is_number) in enumerate(zip(incomplete.schema.n_states.tolist(), incomplete.numbers, strict=True)):
         own = np.isnan(cells[:, k])
         if is_number:
             values = found[:, at] * (np.nanstd(cells[:, k]) + 1e-9) + np.nanmean(cells[:, k])
@@ -280,30 +280,30 @@ def _forest(is_number: bool) -> Any:
     return kind(100, max_features="sqrt", min_samples_leaf=5 if is_number else 1, random_state=SEED)
 
 
-def _chained(holes: Holes, model: Callable[[bool], Any]) -> Answer:
+def _chained(incomplete: Incomplete, model: Callable[[bool], Any]) -> Answer:
     """Each column regressed on all others, those with fewest missing cells first, over and over."""
-    cells, start = holes.cells(holes.given), _alone(holes)
-    filled, probabilities, shares = start.filled, start.probabilities, _shares(holes)
+    cells, start = incomplete.cells(incomplete.given), _alone(incomplete)
+    filled, probabilities, shares = start.filled, start.probabilities, _shares(incomplete)
     gone = np.isnan(cells)
     for _ in range(ROUNDS):
         for k in np.argsort(gone.sum(axis=0), kind="stable").tolist():
             own, seen = gone[:, k], ~gone[:, k]
             if not own.any() or len(np.unique(cells[seen, k])) < 2:
                 continue
-            X = _design(holes, filled, without=k)
-            fitted = model(holes.numbers[k]).fit(X[seen], cells[seen, k])
+            X = _design(incomplete, filled, without=k)
+            fitted = model(incomplete.numbers[k]).fit(X[seen], cells[seen, k])
             filled[own, k] = fitted.predict(X[own])
-            if not holes.numbers[k]:
+            if not incomplete.numbers[k]:
                 p = np.zeros((own.sum(), len(shares[k])))
                 p[:, fitted.classes_.astype(int)] = fitted.predict_proba(X[own])
                 probabilities[k][own] = _mixed(p, shares[k], 0.01)
     return Answer(filled, probabilities, [])
 
 
-def _from_draws(holes: Holes, draws: list[np.ndarray]) -> Answer:
+def _from_draws(incomplete: Incomplete, draws: list[np.ndarray]) -> Answer:
     """Frequencies among drawn tables, and means of numbers."""
-    every, shares, filled, probabilities = np.array(draws), _shares(holes), draws[0].copy(), {}
-    for k, is_number in enumerate(holes.numbers):
+    every, shares, filled, probabilities = np.array(draws), _shares(incomplete), draws[0].copy(), {}
+    for k, is_number in enumerate(incomplete.numbers):
         if is_number:
             filled[:, k] = every[:, :, k].mean(axis=0)
             continue
@@ -313,28 +313,30 @@ def _from_draws(holes: Holes, draws: list[np.ndarray]) -> Answer:
     return Answer(filled, probabilities, draws)
 
 
-def _miceforest(holes: Holes) -> Answer:
+def _miceforest(incomplete: Incomplete) -> Answer:
     import miceforest
 
-    cells = pd.DataFrame(holes.cells(holes.given), columns=[f"v{k}" for k in range(holes.frame.shape[1])])
-    for k, is_number in enumerate(holes.numbers):
+    cells = pd.DataFrame(
+        incomplete.cells(incomplete.given), columns=[f"v{k}" for k in range(incomplete.frame.shape[1])]
+    )
+    for k, is_number in enumerate(incomplete.numbers):
         if not is_number:
             cells[f"v{k}"] = cells[f"v{k}"].astype("Int64").astype("category")
     kernel = miceforest.ImputationKernel(cells, num_datasets=DRAWS, random_state=SEED)
     kernel.mice(ROUNDS, n_estimators=50, num_threads=1)
-    return _from_draws(holes, [kernel.complete_data(k).astype(float).to_numpy() for k in range(DRAWS)])
+    return _from_draws(incomplete, [kernel.complete_data(k).astype(float).to_numpy() for k in range(DRAWS)])
 
 
-def _mice(holes: Holes) -> Answer:
+def _mice(incomplete: Incomplete) -> Answer:
     program = os.environ.get("SBNET_R") or shutil.which("Rscript")
-    names = [f"{'n' if is_number else 'c'}{k}" for k, is_number in enumerate(holes.numbers)]
+    names = [f"{'n' if is_number else 'c'}{k}" for k, is_number in enumerate(incomplete.numbers)]
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "cells.csv"
-        pd.DataFrame(holes.cells(holes.given), columns=names).to_csv(file, index=False)
+        pd.DataFrame(incomplete.cells(incomplete.given), columns=names).to_csv(file, index=False)
         (Path(folder) / "mice.R").write_text(_MICE.format(draws=DRAWS))
         command = [str(program), str(Path(folder) / "mice.R"), str(file)]
         subprocess.run(command, check=True, capture_output=True)
         draws = [pd.read_csv(f"{file}{k + 1}").to_numpy(float) for k in range(DRAWS)]
     if any(np.isnan(one).any() for one in draws):
         raise ValueError("cells are left missing")
-    return _from_draws(holes, draws)
+    return _from_draws(incomplete, draws)
