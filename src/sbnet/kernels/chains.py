@@ -46,6 +46,7 @@ steep_t = struct(*lanes("x", "rest"))  # else its input, and what that has lost 
 column_t = struct(*lanes("average", "spread"))  # of P(v = k | all others) over sweeps: mean, sum of squared deviations
 draw_t = struct(
     ("used", "i8"),  # lanes in use, the first ones
+    ("lanes", "i8"),  # those and some more, so that no vector is cut: what loops run along
     ("seed", "u8", LANES),
     ("state", "i8", LANES),  # the one that is drawn
     *lanes("uniform"),  # random numbers
@@ -55,7 +56,7 @@ draw_t = struct(
 room_t = struct(  # for one variable at a time, by threshold or by state
     *lanes("x"),  # the input of a threshold; ln P of a state
     *lanes("p"),  # the probability of a state
-    *lanes("ratio", "product", "gain"),  # what children say to a state: the last of them; all; as a logarithm
+    *lanes("ratio"),  # what children say to a state, inverted
     *lanes("arg", "power"),  # room for `vector`
     bits="power",
 )
@@ -145,6 +146,7 @@ def _put_evidence(graph: Graph, chains: Chains, states: States, number: int) -> 
                 size[r, t] = size[r, t] + abs(bias[r, t]) if variables[v].gate == SIGMOID else np.inf
         for b in range(r * n_blocks, (r + 1) * n_blocks):
             draws[b].used = min(number - (b - r * n_blocks) * LANES, LANES)
+            draws[b].lanes = draws[b].used + -draws[b].used % 8
             for v in range(len(variables)):
                 for i in range(LANES):
                     cells[b, v].state[i] = max(states[r, v], 0)
@@ -197,7 +199,7 @@ def distribution(gate: int, n: int, room: np.ndarray) -> None:
 @inner(fast=True)
 def next_uniform(out: Record) -> None:
     """A random number in each lane."""
-    for i in range(LANES):
+    for i in range(out.lanes):
         out.seed[i] += GOLDEN
         out.uniform[i] = uniform(out.seed[i])
 
@@ -205,10 +207,10 @@ def next_uniform(out: Record) -> None:
 @inner(fast=True)
 def choose(n: int, room: np.ndarray, out: Record) -> None:
     """A state by its probability; random numbers are used up."""
-    for i in range(LANES):
+    for i in range(out.lanes):
         out.state[i] = 0
     for k in range(1, n + 1):
         one = room[k]
-        for i in range(LANES):
+        for i in range(out.lanes):
             out.state[i] = k if 0.0 <= out.uniform[i] < one.p[i] else out.state[i]
             out.uniform[i] -= one.p[i]
