@@ -292,8 +292,8 @@ def _held_out(design: Design, levels: range, costs: Sequence[Cost], folds: Seque
 def regress_label(table: Table, features: Features, v: int) -> Regression:
     """A label on the variables before it: a straight line in each, and boosted trees of two conditions from there on.
 
-    Fitted to the rows without each fold in turn. Held-out rows choose the penalty of the line and the number of trees;
-    what is returned is the mean of the five.
+    Fitted to the rows without each fold in turn. Held-out rows choose the penalty of the line, whether trees begin at
+    it or at no line, and the number of trees; what is returned is the mean of the five.
     """
     design, levels = Design.of(table, features, v), range(1, int(table.n_states[v]))
     starts, cost = _starts(design, levels, features)
@@ -302,6 +302,23 @@ def regress_label(table: Table, features: Features, v: int) -> Regression:
     begin = np.concatenate([[0], np.cumsum(width)])
     place = np.searchsorted(features.variable, np.arange(v)) - ordered - begin[:-1]  # no feature for the first of these
     bins = Bins(design.parents, begin, ordered, np.arange(begin[-1]) + np.repeat(place, width))
+    flat = [lines(design.without(fold), levels, np.empty((0, len(design.x))), 1.0) for fold in FOLDS]
+    tried = [(start, *_grown(design, levels, bins, start)) for start in (starts, flat)]
+    starts, loss, grown = min(tried, key=lambda one: float(one[1].min()))
+    best, b, pairs = int(loss.argmin()), np.mean(starts, axis=0), list[tuple[float, Pair]]()
+    shares = [_share(own, design.weight, k) for own, k in zip(design.parents.T, width.tolist(), strict=True)]
+    for level, trees in zip(levels, grown, strict=True):
+        found = _summed([bins.products(one, best) for one in trees], features, b[level - 1], shares)
+        pairs += [(spread, _stepped(u, w, level, value, shares)) for spread, u, w, value in found]
+    pairs = sorted(pairs, key=lambda pair: -pair[0])[:_PAIRS]
+    held_out = -float(loss[best]) / max(float(design.weight.sum()), 1e-300)
+    return Regression(b, cost, held_out, tuple(pair for _, pair in pairs))
+
+
+def _grown(
+    design: Design, levels: range, bins: Bins, starts: Sequence[FloatArray]
+) -> tuple[FloatArray, list[list[Trees]]]:
+    """The loss of held-out rows after no tree, one, and so on; and for each threshold the trees of each fold."""
     loss, grown = no_loss(), list[list[Trees]]()
     for level in levels:
         rows = design.own >= level - 1
@@ -311,14 +328,7 @@ def regress_label(table: Table, features: Features, v: int) -> Regression:
             out, z = design.fold[rows] == number, start[level - 1, :-1] @ design.x[:, rows] + start[level - 1, -1]
             weights, seed = (np.where(out, 0.0, weight), np.where(out, weight, 0.0)), len(FOLDS) * level + number
             grown[-1].append(part.boosted(y, *weights, z, seed, loss))
-    best, b, pairs = int(loss.argmin()), np.mean(starts, axis=0), list[tuple[float, Pair]]()
-    shares = [_share(own, design.weight, k) for own, k in zip(design.parents.T, width.tolist(), strict=True)]
-    for level, trees in zip(levels, grown, strict=True):
-        found = _summed([bins.products(one, best) for one in trees], features, b[level - 1], shares)
-        pairs += [(spread, _stepped(u, w, level, value, shares)) for spread, u, w, value in found]
-    pairs = sorted(pairs, key=lambda pair: -pair[0])[:_PAIRS]
-    held_out = -float(loss[best]) / max(float(design.weight.sum()), 1e-300)
-    return Regression(b, cost, held_out, tuple(pair for _, pair in pairs))
+    return loss, grown
 
 
 def _starts(design: Design, levels: range, features: Features) -> tuple[list[FloatArray], Cost]:
