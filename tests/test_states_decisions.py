@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 
 import numpy as np
@@ -13,6 +14,7 @@ import oracle
 import sbnet as sb
 from sbnet.bounds import lower_bound
 from sbnet.cli import main
+from sbnet.inference import results
 from sbnet.inference.solvers import enumeration
 from strategies import live_units, state_networks, states_of
 from test_states_bounds import magnitude, mixed  # noqa: F401 (a fixture)
@@ -155,6 +157,28 @@ def test_tables_of_half_a_million_numbers_are_summed_before_means_are_estimated(
     assert post.bound == pytest.approx(sb.log_likelihood(net, evidence), rel=1e-12)
     monkeypatch.setattr(enumeration, "_WORK", 2.0**19)  # half of it
     assert not enumeration.best(lambda solver: sb.infer(net, evidence, solver=solver))[1]
+
+
+def test_what_is_asked_for_is_summed_where_all_variables_would_be_too_much(monkeypatch, tmp_path, capsys):
+    """A chain of five states with an effect of every variable: one variable is a smaller sum than all."""
+    rng, names = np.random.default_rng(4), [f"c{k}" for k in range(6)]
+    edges = {(u, v): rng.normal(0, 2, (4, 4)) for u, v in itertools.pairwise(names)}
+    edges |= {(name, "all"): rng.normal(0, 1, (1, 4)) for name in names}
+    net = sb.from_edges(edges, states={name: [f"s{k}" for k in range(5)] for name in names})
+    monkeypatch.setattr(enumeration, "_WIDE", 8)
+    post, exact = enumeration.best(lambda solver: sb.infer(net, {"c1": "s2"}, solver=solver), ["c2"])
+    assert exact
+    assert post.bound == pytest.approx(sb.log_likelihood(net, {"c1": "s2"}))
+    assert post["c2"] == pytest.approx(sb.exact_posterior(net, {"c1": "s2"})["c2"])
+    assert not enumeration.best(lambda solver: sb.infer(net, {"c1": "s2"}, solver=solver), ["all"])[1]
+    monkeypatch.setattr(results, "best_prior", lambda network: np.full(len(network.bias), 0.2))  # from samples
+    sb.save(net, tmp_path / "chain.sbn")
+    assert main(["infer", str(tmp_path / "chain.sbn"), "c1=s2", "--about", "c2", "--json"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert told["exact"]
+    (one,) = told["units"]
+    assert one["mean"] == pytest.approx(sb.exact_posterior(net, {"c1": "s2"})["c2"])
+    assert one["prior"] == pytest.approx(sb.exact_posterior(net, {})["c2"])
 
 
 # --- pictures and the page --------------------------------------------------------------------------------------------

@@ -105,7 +105,9 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
         why = None
         if 0 < len(evidence) <= _CONTRIBUTING and len(units):
             why = contributions(network, posterior, about=units.tolist())
-        return _written(_OfStates(posterior, exact, intervals, why).told(units, chosen), chosen)
+        before = _before(posterior, exact, why)
+        prior = posterior.prior if before is None else before
+        return _written(_OfStates(posterior, exact, intervals, why, prior).told(units, chosen), chosen)
     for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
         means[network.index(name)] = np.clip(means[network.index(name)], low, high)
     units = units[np.argsort(-means[units], kind="stable")]
@@ -157,6 +159,8 @@ class _OfStates:
     exact: bool
     intervals: dict[str, Any]
     why: Contributions | None
+    prior: FloatArray
+    """What was known before, by column."""
 
     def told(self, units: IndexArray, chosen: argparse.Namespace) -> dict[str, Any] | Reading:
         """For machines or for people; variables that are least likely in their first state come first."""
@@ -177,7 +181,7 @@ class _OfStates:
         listed = []
         for i in units.tolist():
             name, own = network.names[i], network.columns_of(i)
-            prior, mean = (by_state(network.states[name], all_[own]) for all_ in (posterior.prior, posterior.means))
+            prior, mean = (by_state(network.states[name], all_[own]) for all_ in (self.prior, posterior.means))
             one = {"name": name, "prior": prior, "mean": mean, "kind": _kind(self.exact)}
             if name in self.intervals:
                 one |= intervals_told(self.intervals[name])
@@ -190,7 +194,7 @@ class _OfStates:
 
     def _reading(self, units: IndexArray, most: int) -> Reading:
         posterior, network, shown = self.posterior, self.posterior.network, units[:most]
-        rows = printing.moved_variables(network, posterior.prior, posterior.means, shown, ranked=shown)
+        rows = printing.moved_variables(network, self.prior, posterior.means, shown, ranked=shown)
         head = f"Given {_observed(posterior)}: {printing.in_nats(posterior.bound, self.exact)}"
         titles = ["unit", "prior → probability", "kind", rows[0][2], *(["guaranteed"] if self.intervals else [])]
         table: list[list[Cell]] = [[*titles, *_because(self.why)]]
@@ -256,13 +260,16 @@ def _units(network: Network, evidence: Mapping[str, Any], about: Sequence[str] |
 
 
 def _before(posterior: Posterior, exact: bool, why: Contributions | None) -> FloatArray | None:
-    """The prior of the units asked about, where sums over all states gave it beside the answer."""
+    """The prior by column, that of the units asked about, where sums over all states gave it beside the answer."""
     if why is None:
         return posterior.means if exact and (posterior.evidence == HIDDEN).all() else None
     if not why.exact:
         return None
     prior = posterior.prior.copy()
-    prior[[posterior.network.index(name) for name in why.about]] = why.prior
+    known, network = dict(zip(why.about, why.prior.tolist(), strict=True)), posterior.network
+    for column, (i, state) in enumerate(zip(*(array.tolist() for array in network.columns), strict=True)):
+        name = network.names[i]
+        prior[column] = known.get(name, known.get(f"{name} = {network.states[name][state]}", prior[column]))
     return prior
 
 

@@ -41,8 +41,9 @@ class Sums:
     ----------
     wanted : frozenset of str
         Variables whose means are exact even if nothing below them is observed; each such variable of a row takes a sum
-        of its own. The others without observed descendants have the prediction of independent parents. They go by name,
-        since a part of a network numbers them in another way.
+        of its own. The others without observed descendants have the prediction of independent parents. Where variables
+        have states or tables, the means of all are exact, or, if that takes too large a sum, of these alone. They go by
+        name, since a part of a network numbers them in another way.
     """
 
     wanted: frozenset[str] = frozenset()
@@ -51,7 +52,7 @@ class Sums:
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Sum; a wanted unit that dropped out of the sum is brought back."""
         if not network.is_binary:
-            bound, means = means_of_states(network, states, Effort(_WIDE, 1, progress=False, work=_WORK))
+            bound, means = self._of_states(network, states)
             done = np.full(len(states), Status.EXACT.code)
             return Solution(bound, means, done, np.zeros(len(states), np.int64))
         effort = Effort(LIMIT, 1, progress=False)
@@ -67,8 +68,21 @@ class Sums:
         n = len(states)
         return Solution(bound, means, np.full(n, Status.EXACT.code), np.zeros(n, np.int64))
 
+    def _of_states(self, network: Network, states: States) -> tuple[FloatArray, FloatArray]:
+        """All means; where those take too large a sum, those that are wanted, and NaN for the others."""
+        effort = Effort(_WIDE, 1, progress=False, work=_WORK)
+        try:
+            return means_of_states(network, states, effort)
+        except TooManyHiddenError:
+            if not self.wanted:
+                raise
+            asked = np.array([i for i, name in enumerate(network.names) if name in self.wanted], np.int64)
+            return means_of_states(network, states, effort, asked)
+
     def sums(self, network: Network, names: Iterable[str]) -> bool:
         """Are the means of all these variables exact, whatever is observed?"""
+        if not network.is_binary:
+            return not self.wanted or self.wanted.issuperset(names)
         return all(name in self.wanted or not network.parents(name) for name in names)
 
 
