@@ -117,9 +117,9 @@ def steps(
     every :math:`\xi` is given its best value, (ii) every mean is updated by eq. (24). The bound never falls. Variables
     with more states have a :math:`\xi` for each threshold, and their distribution in place of the mean. A sweep is
     (ii) and the (i) that follows, sweep 0 the first (i) alone, so that the last record of sweep ``s`` stands beside
-    ``post.trace[s]`` of ``MeanField(log_term="xi", enumerate_up_to=0)``. That solver lets the means move first, and
-    then moves :math:`\xi` by at most one step of Newton's method in each sweep, so the two agree to a few digits on
-    the way and to all in the end; this one is a thousand times slower, for looking on.
+    ``post.trace[s]`` of ``MeanField(log_term="xi", enumerate_up_to=0)``. That solver moves :math:`\xi` by one step of
+    Newton's method in each sweep, so the two agree to a few digits on the way and to all in the end; this one is a
+    thousand times slower, for looking on.
 
     Parameters
     ----------

@@ -154,9 +154,7 @@ def ascend(which, gate, threshold, problem, blocks, tiles, numbers, places, scra
                     entropy = sweep(verbs, problem, hidden, factors, blocks, tiles, numbers, root, field, old, q)
                 else:
                     entropy = entropy_of(hidden, q)
-                enough = 0.0 if patient else np.inf  # from a cold start, Q moves first
-                if started:
-                    enough = max(_SHARE * near, min(_OF_RISE * rise, _AT_MOST)) / max(len(blocks), 1)
+                enough = max(_SHARE * near, min(_OF_RISE * rise, _AT_MOST)) / max(len(blocks), 1) if started else 0.0
                 promise = verbs.value(problem, blocks, tiles, numbers, q, enough, turn + turns == 0, done < most)
                 before, bound = bound, start + entropy + bound_at(blocks, root, q)
                 if started:

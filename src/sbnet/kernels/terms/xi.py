@@ -161,28 +161,16 @@ def multiply(block, tiles, q):
 
 
 @inner(fast=True)
-def halfway(block, tiles, q):
-    """E_A, E_B, the products and <x> where every xi is 1/2, as in the beginning unless it is held; are they all?"""
-    far = 0.0
+def halfway(block, tiles):
+    """E_A and E_B where every xi is 1/2, as it is in the beginning unless it is held; are they all?"""
+    far, k = 0.0, block.pair
     for i in range(LANES):
         far += abs(block.xi[i] - 0.5)
-        block.x[i] = block.low[i]
-        block.product_a[i] = block.product_b[i] = 1.0
-        block.exponent_a[i] = block.exponent_b[i] = 0.0
-    k, left = block.pair, SAFE
     while k >= 0:
-        tile, m, off = tiles[k], q[tiles[k].column], 1.0 - q[tiles[k].column]
+        tile = tiles[k]
         for i in range(LANES):
-            w, e = tile.weight[i], tile.e_half[i]
-            p, rest = (m, off) if w > 0.0 else (off, m)
-            block.x[i] += abs(w) * p
-            block.product_a[i] *= rest + p * e
-            block.product_b[i] *= p + rest * e
-            tile.e_a[i] = tile.e_b[i] = e
-        k, left = tile.after, left - 1
-        if left == 0:
-            left = SAFE
-            rescale(block)
+            tile.e_a[i] = tile.e_b[i] = tile.e_half[i]
+        k = tile.after
     return far == 0.0 and block.group < 0
 
 
@@ -238,23 +226,18 @@ def value_by(multiply, add_up):
 
     @inner(fast=True)
     def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
-        """The terms at the present Q; a step of xi where it promises more than `enough`, cut until no term rises.
-
-        Before the first sweep of a cold start nobody asks for a step: `enough` is infinite.
-        """
+        """The terms at the present Q; a step of xi where it promises more than `enough`, cut until no term rises."""
         promised = 0.0
         for b in range(len(blocks)):
             block = blocks[b]
             if block.kind != XI:
                 continue
-            half = fresh and halfway(block, tiles, q)
-            if fresh and not half:
+            if fresh and not halfway(block, tiles):
                 multiply(block, tiles, q)
-            if not half or enough < math.inf:
-                add_up(block, tiles, q)
+            add_up(block, tiles, q)
             evaluate(block)
-            promise = newton(block, enough) if enough < math.inf else math.inf
-            too_far = enough < promise < math.inf
+            promise = newton(block, enough)
+            too_far = promise > enough
             while too_far:
                 multiply(block, tiles, q)
                 evaluate(block)
