@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from sbnet.errors import CodingWarning, ParameterError, TableError
 from sbnet.tables.headers import unique, with_second_line
 from sbnet.tables.schema import Schema
+from sbnet.tables.words import word
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.CodingWarning")
 
@@ -150,6 +151,15 @@ def test_suspicious_values_are_said_and_not_guessed():
     text = told({"a": ["1.5", "2.5", "-", "7", "3.25", "4", "5", "6"]})
     assert "'-' counts as missing" in text
     assert "missing=" in text
+
+
+@pytest.mark.parametrize("mark", [-99.0, -200.0, 999.0, 88.0])
+def test_numbers_far_from_all_others_are_suspicious_below_and_above(mark):
+    degrees = MANY.normal(5.0, 8.0, 200).round(1).clip(-15.0, 25.0)
+    assert word(mark) in told({"degrees": [*degrees, mark, mark, mark]})
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        Schema.learn({"degrees": degrees, "income": [*np.exp(MANY.normal(8.0, 1.0, 198)), 1e6, 1e6]})
 
 
 def test_rare_and_unseen_words():

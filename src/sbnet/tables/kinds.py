@@ -34,6 +34,7 @@ _ALL_DIFFERENT = 20
 _ID_NAME = re.compile(r"(^|[^a-z])(id|ids|uuid|guid|key|index|nr|no|number|code|serial|row)($|[^a-z])|id$")
 _MARKS = (-1.0, -7.0, -8.0, -9.0, -77.0, -88.0, -99.0, -999.0, -9999.0, 99.0, 999.0, 9999.0, 99999.0, 999999.0)
 """Numbers that often mark missing cells."""
+_REPEATED = 3
 
 
 @dataclass(frozen=True)
@@ -446,15 +447,17 @@ def _is_free_text(sample: Sample) -> bool:
 
 
 def _doubtful_numbers(sample: Sample, numbers: FloatArray) -> tuple[str, ...]:
-    """Numbers such as -99 that stand out, and may mark missing cells."""
-    seen = numbers[~np.isnan(numbers)]
+    """Numbers such as -99 that stand out, or any that is far from all others and repeated: they may mark missing
+    cells.
+    """
+    distinct, count = np.unique(numbers[~np.isnan(numbers)], return_counts=True)
     found = []
-    for mark in _MARKS:
-        rest = seen[(seen != mark) & ~np.isin(seen, _MARKS)]
-        if len(rest) < 3 or not np.any(seen == mark):
+    known = np.isin(distinct, _MARKS)
+    for mark in distinct[known | (count >= _REPEATED) & np.isin(distinct, distinct[[0, -1]])].tolist():
+        rest = distinct[(distinct != mark) & ~known]
+        if len(rest) < 3:
             continue
-        below = mark < 0.0 <= rest.min() and (mark < -1.0 or np.any(rest > 1.0))
-        above = mark > 0.0 and (mark - rest.max()) > 0.5 * max(np.ptp(rest), 1.0)
-        if below or above:
+        apart = max(rest[0] - mark, mark - rest[-1]) > (0.5 if mark in _MARKS else 1.0) * max(rest[-1] - rest[0], 1.0)
+        if apart or (mark in _MARKS and mark < 0.0 <= rest[0] and (mark < -1.0 or rest[-1] > 1.0)):
             found.append(word(mark))
     return tuple(found)
