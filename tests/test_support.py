@@ -189,6 +189,26 @@ def test_interventions_have_no_rules_of_their_own(clinic):
 
 
 @pytest.mark.small
+@pytest.mark.parametrize("gate", ["sigmoid", "noisy-or"])
+@pytest.mark.parametrize("states", [{}, {"x": ["none", "some", "much"]}])
+def test_a_weight_of_a_thousand_nats_is_a_number(gate, states):
+    """P = e^-1000 by the definition of the gate; only a probability of 1 stands for certainty."""
+    weight = [[1000.0], [0.0]] if states else 1000.0
+    net = sb.from_edges({("a", "x"): weight}, bias={"a": math.log(3.0)}, gate={"x": gate}, states=states)
+    first = {"a": 1, "x": net.states["x"][0]}
+    expected = -1000.0 + math.log(0.75)
+    assert sb.log_joint(net, [1, 0]) == pytest.approx(expected)
+    assert sb.log_likelihood(net, first) == pytest.approx(expected)
+    assert sb.infer(net, first).bound <= sb.log_likelihood(net, first) <= sb.upper_bound(net, first).bound
+    assert sb.certify(net, first).lower <= expected <= sb.certify(net, first).upper
+    certain = {"a": 1000.0, "x": [-1000.0, 0.0] if states else -1000.0}
+    if gate == "sigmoid":
+        net = sb.from_edges({("a", "x"): weight}, bias=certain, states=states)
+        assert sb.log_likelihood(net, {"a": 0}) == pytest.approx(-1000.0)
+        assert sb.log_likelihood(net, {"x": net.states["x"][-1]}, do={"a": 0}) <= -1000.0
+
+
+@pytest.mark.small
 def test_soft_evidence_with_a_zero_is_certain(clinic):
     assert sb.log_likelihood(clinic, {"fever": (0.0, 0.5), "flu": (1.0, 0.0), "cold": 0}) == -math.inf
     assert sb.infer(clinic, {"fever": (0.0, 0.5), "flu": 0, "cold": (0.7, 0.0)}).bound == -math.inf

@@ -19,6 +19,7 @@ from sbnet.files import positions, text_writing
 from sbnet.files.positions import place_of
 from sbnet.files.text import read_toml
 from sbnet.files.text_writing import as_toml
+from sbnet.model.network import CERTAIN
 from sbnet.model.probabilities import log_odds, never
 from strategies import mixed_networks, networks
 
@@ -311,7 +312,7 @@ def test_a_text_of_another_suffix_is_refused(tmp_path, name):
 
 def shortest(value, turn, back):
     """Slow and obvious: one number of digits after the other, then the neighbours."""
-    if abs(value) == 1000.0:
+    if abs(value) == CERTAIN:
         return float(value > 0.0)
     p = float(back(np.array([value]))[0])
     tried = [float(f"{p:.{digits}g}") for digits in range(1, 18)]
@@ -322,7 +323,7 @@ def shortest(value, turn, back):
 
 
 numbers = st.one_of(
-    st.sampled_from([0.0, 1000.0, 5e-324, 1e-300, 36.8, 700.0]),
+    st.sampled_from([0.0, 1000.0, CERTAIN, 5e-324, 1e-300, 36.8, 700.0]),
     st.floats(0.0, 40.0),
     st.integers(0, 10**6).map(lambda k: never(k / (10**6 + 1.0))),
     st.integers(0, 999).map(lambda k: never(k / 1000)),

@@ -34,10 +34,11 @@ from sbnet.model.states import (
 from sbnet.model.validation import MAX_PARAMETER as MAX_PARAMETER
 from sbnet.model.validation import check_names, check_parameters, check_shapes, check_units, checked_gates
 
-CERTAIN = 1000.0
+CERTAIN = 1000.0 + 2.0**-10
 """What stands for certainty: the weight of a link of probability 1, and the size of the log-odds of 0 and of 1.
 
-Sums take it as it is, e^-1000; evidence that it rules out is impossible, :mod:`sbnet.questions.support`.
+Not 1000 itself, which people write, and which means e^-1000. Sums take it as it is; evidence that it rules out is
+impossible, :mod:`sbnet.questions.support`.
 """
 
 

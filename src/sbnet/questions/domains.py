@@ -6,9 +6,9 @@ impossible if a domain is empty. That is certain; the reverse is not: where doma
 same. Complete states are always decided.
 
 Certainty is what :mod:`sbnet.questions.support` says: a threshold *needs* a parent that raises it if its bias is 0
-(noisy-OR) or -1000 (sigmoid), and is *sure* by a bias or a parent of probability 1, if nothing lowers it. For a
-sigmoid variable, v >= l is impossible if threshold l has what it needs from no parent, and v = l - 1 if it is sure; for
-a noisy-OR, v = l and v < l are. Of a table, entries of zero are impossible.
+(noisy-OR) or stands for a probability of 0 (sigmoid), and is *sure* by a bias or a parent of probability 1, if nothing
+lowers it. For a sigmoid variable, v >= l is impossible if threshold l has what it needs from no parent, and v = l - 1
+if it is sure; for a noisy-OR, v = l and v < l are. Of a table, entries of zero are impossible.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
 
-_ROUNDING = 1e-9  # of a log-odds of 1000 that is the sum of a weight and a bias
+_ROUNDING = 1e-9  # of certain log-odds that are the sum of a weight and a bias
 
 Domains = list[BoolArray]
 """Of each variable, rows by states: can it have the state?"""

@@ -32,7 +32,7 @@ from sbnet.questions import domains
 from sbnet.questions.reduction import stretches
 
 IMPOSSIBLE = "the evidence is impossible"
-_ROUNDING = 1e-9  # of a log-odds of 1000 that is the sum of a weight and a bias
+_ROUNDING = 1e-9  # of certain log-odds that are the sum of a weight and a bias
 _NAMED = 3  # causes that a sentence names
 EXCLUDED = 2000.0
 """Inputs that are lower by more than this stand for a probability of zero: likelihoods differ by e^1454 at most."""
