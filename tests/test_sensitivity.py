@@ -230,3 +230,14 @@ def test_the_command_and_the_picture_say_the_same(tmp_path, capsys):
     }
     with pytest.raises(ParameterError, match="draws what sensitivity"):
         plots.tornado(3)
+
+
+def test_a_state_that_has_nothing_to_take_from_is_no_number():
+    """A cause that always brings the second state: the probability of the third has nothing to grow at the cost of."""
+    fever = {"fever": ["none", "mild", "high"]}
+    causes = {("flu", "fever"): {"mild": 1.0}, ("cold", "fever"): {"mild": 0.3, "high": 0.7}}
+    net = sb.noisy_or(causes, prior={"flu": 0.3, "cold": 0.2}, states=fever)
+    found = sb.sensitivity(net, {"fever": "mild"}, about="flu")
+    assert "flu → fever = mild" in found.numbers
+    assert not {"flu → fever = high", "cold → fever = none"} & set(found.numbers)
+    assert np.isfinite(found.derivative).all()

@@ -494,8 +494,8 @@ def _alone(weight: FloatArray) -> FloatArray:
 def _states_of(
     title: str, states: tuple[str, ...], p: FloatArray, changed: Callable[[FloatArray], Family]
 ) -> Iterator[_Number]:
-    """The probability of each state but the first, which takes up the difference."""
-    for k in range(1, len(p)):
+    """The probability of each state but the first, which takes up the difference, if there is any."""
+    for k in np.flatnonzero(p[0] + p[1:]) + 1:
 
         def at(theta: float, k: int = k) -> Family:
             new = p.copy()
