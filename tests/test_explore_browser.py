@@ -6,6 +6,7 @@ import os
 import shutil
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import pairwise
 from urllib.parse import quote
 
 import numpy as np
@@ -233,6 +234,25 @@ def test_the_drawing_shows_what_matters_and_not_everything(visit):
     page.locator("#drawing .node.yes").focus()
     page.keyboard.press("Enter")
     assert told(page)["finding 3"] == 0
+
+
+TOO_WIDE = """nodes => nodes.flatMap(node => {
+  const box = node.querySelector('.box').getBoundingClientRect();
+  return [...node.querySelectorAll('text')].filter(text => text.getBoundingClientRect().right > box.right)
+    .map(text => text.textContent);
+})"""
+
+
+@pytest.mark.parametrize("wide", [390, 1280])
+def test_words_in_the_drawing_stay_in_their_boxes_and_numbers_are_whole(visit, wide):
+    states = {"hepatomegaly mm": ["WWWWWWWWWWWW", "a299_150_mmmm", "high"]}
+    names = ["hepatomegaly mm", *(f"WWWWWWWWWW mmmm {k}" for k in range(4)), "last"]
+    net = sb.from_edges(dict.fromkeys(pairwise(names)), states=states, tables={
+        "hepatomegaly mm": [0.1, 0.8, 0.1], names[1]: [[0.5, 0.5]] * 3, **{n: [[0.5, 0.5]] * 2 for n in names[2:]},
+    })  # fmt: skip
+    page = visit(net, wide=wide)
+    assert page.eval_on_selector_all("#drawing .node", TOO_WIDE) == []
+    assert page.text_content("#drawing .node:first-of-type .value").endswith("… 80\N{NO-BREAK SPACE}%")
 
 
 def test_the_drawing_has_the_findings_that_matter_and_not_the_last_ones(visit):

@@ -156,14 +156,15 @@ function edge([x, y], [u, v], width, strength, near, down) {
     d: `M${a} ${b}C${a + right} ${b + low} ${c - right} ${d - low} ${c} ${d}` });
 }
 
-/* What stands in a box: the state that is known, the probability of the second of two states, or the likeliest one. */
+/* What stands in a box, a word and a number after it: the state that is known, the probability of the second of two states, or
+   the likeliest one. */
 function boxed(i) {
   const belief = answer.beliefs[i], n = net.states[i].length;
-  if (known.has(i) && certain(i)) return net.states[i][known.get(i)];
-  if (!belief) return "";
-  if (n === 2) return percent(present(answer.beliefs, i));
+  if (known.has(i) && certain(i)) return [net.states[i][known.get(i)], ""];
+  if (!belief) return ["", ""];
+  if (n === 2) return ["", percent(present(answer.beliefs, i))];
   const best = belief.reduce((a, p, s) => p > belief[a] ? s : a, 0);
-  return `${shorten(net.states[i][best], 10)} ${percent(belief[best])}`;
+  return [net.states[i][best], ` ${percent(belief[best])}`];
 }
 
 const nextState = i => {  // of a click: all states, the one that means nothing last, then unknown
@@ -172,24 +173,35 @@ const nextState = i => {  // of a click: all states, the one that means nothing 
 };
 
 function box(i, [x, y], width) {
-  const state = known.get(i), two = height === HIGH.two, value = boxed(i), mean = present(answer.beliefs, i);
+  const state = known.get(i), two = height === HIGH.two, [word, number] = boxed(i), mean = present(answer.beliefs, i);
   const kind = !certain(i) ? "" : net.states[i].length > 2 ? " one" : state !== net.nothing[i] ? " yes" : " no";
   const act = () => isListed.has(i) ? choose(i) : tell(i, nextState(i));
   const node = el("svg:g", {
     class: `node${kind}${i === chosen ? " chosen" : ""}`, transform: `translate(${x.toFixed(1)} ${y.toFixed(1)})`,
-    tabindex: "0", role: "button", "data-node": i, "aria-label": `${net.names[i]}: ${value}`, onclick: act,
+    tabindex: "0", role: "button", "data-node": i, "aria-label": `${net.names[i]}: ${word}${number}`, onclick: act,
     onkeydown: event => { if (event.key === "Enter" || event.key === " ") { event.preventDefault(); act(); } } });
-  node.append(el("svg:title", {}, `${heading(i)} (${value})`), el("svg:rect", { class: "box", width, height, rx: 6 }));
+  node.append(el("svg:title", {}, `${heading(i)} (${word}${number})`), el("svg:rect", { class: "box", width, height, rx: 6 }));
   if (!certain(i))
     node.append(el("svg:rect", {
       class: "level", x: 1, y: 1, width: Math.max(mean * (width - 2), 0).toFixed(1), height: height - 2, rx: 5,
     }));
-  const right = shorten(value, Math.floor((two ? width - 14 : width * 0.5) / 6.4));
-  const left = shorten(net.names[i], Math.floor((two ? width - 14 : width - 26 - 6.4 * [...right].length) / 6.6));
+  const right = fitted(word, number, two ? width - 14 : width * 0.5, certain(i) ? "600 11.5px" : "11.5px");
+  const left = fitted(net.names[i], "", two ? width - 14 : width - 26 - pen.measureText(right).width, "12.5px");
   node.append(el("svg:text", { x: two ? 7 : 9, y: two ? 18 : height / 2 + 4.5 }, left),
     el("svg:text", two ? { class: "value", x: 7, y: 35 }
       : { class: "value", x: width - 8, y: height / 2 + 4.5, "text-anchor": "end" }, right));
   return node;
+}
+
+const pen = document.createElement("canvas").getContext("2d");  // measures texts
+
+/* As much of a text as has room, in pixels, before an end that stays. */
+function fitted(text, end, room, font) {
+  const all = [...text], cut = n => n < all.length ? `${all.slice(0, n).join("")}…${end}` : text + end;
+  let n = all.length;
+  pen.font = `${font} ${getComputedStyle(document.body).fontFamily}`;
+  while (n > 1 && pen.measureText(cut(n)).width > room) n--;
+  return cut(n);
 }
 
 /* At most so many characters. */
