@@ -165,7 +165,7 @@ def test_a_breakdown_as_a_table_and_as_text(sprinkler):
     assert_allclose(frame["total"].sum(), parts.bound, rtol=1e-15)
     lines = str(parts).splitlines()
     assert lines[0].startswith(f"The bound is {parts.bound:.6g} nats")
-    assert lines[1].split() == ["unit", "linear", "log", "term", "entropy", "total"]
+    assert lines[1].split() == ["variable", "linear", "log", "term", "entropy", "total"]
     assert [line.split()[0] for line in lines[2:]] == [*sprinkler.names, "all"]
     assert lines[-1].split()[-1] == f"{parts.bound:.4f}"
 

@@ -90,7 +90,7 @@ def clinic(tmp_path):
 
 def test_show_lists_units_with_their_priors_and_notes(clinic, capsys):
     text = shown(capsys, "show", clinic)
-    assert "4 units, 3 edges" in text
+    assert "4 variables, 3 edges" in text
     assert "flu    0.0500  0        causes  influenza" in text
     assert "P(fever = 1), noisy-or" in shown(capsys, "show", clinic, "fever")
     assert "flu + cold           0.9208" in shown(capsys, "show", clinic, "fever")
@@ -167,14 +167,14 @@ def test_infer_is_exact_for_units_below_nothing_observed(tmp_path, capsys):
 
 def test_infer_in_lines(clinic, capsys):
     lines = shown(capsys, "infer", clinic, "fever=present", "aches=yes").splitlines()
-    assert lines[0].startswith("Given 2 of 4 units: ln P = -")
+    assert lines[0].startswith("Given 2 of 4 variables: ln P = -")
     assert [line.split()[0] for line in lines[2:4]] == ["flu", "cold"]
     assert lines[0].endswith(" nats, exact")
     assert len(lines) == 4
     assert all(" exact " in line for line in lines[2:])
     assert re.search(r"aches \+[0-9.]+ \(×[0-9.]+\), fever \+", lines[2])
     lines = shown(capsys, "infer", clinic, "fever=present", "aches=yes", "--mean-field").splitlines()
-    assert lines[0].startswith("Given 2 of 4 units: ln P ≥ -")
+    assert lines[0].startswith("Given 2 of 4 variables: ln P ≥ -")
     assert lines[0].endswith(" nats, a bound")
     assert all(" estimate " in line for line in lines[2:4])
     assert lines[4] == "  (means of mean field theory; --certain says where they lie)"
@@ -252,7 +252,7 @@ def test_next_asks_for_information_over_cost(tmp_path, capsys):
     assert lines[1].split() == ["ask", "information", "kind", "P(yes)", "cost"]
     assert lines[2].split()[-1] == "1"
     assert "has no number at its end" in complaint(capsys, *asked, "--cost", "ache=dear")
-    assert "neither UNIT=NUMBER nor a file" in complaint(capsys, *asked, "--cost", "nothing.csv")
+    assert "neither VARIABLE=NUMBER nor a file" in complaint(capsys, *asked, "--cost", "nothing.csv")
     assert "did you mean 'ache'" in complaint(capsys, *asked, "--cost", "achhe=3")
     assert "cost['ache'] is 0.0; it must be positive" in complaint(capsys, *asked, "--cost", "ache=0")
 
@@ -326,7 +326,7 @@ def test_out_holds_what_would_have_been_printed(path, tmp_path, capsys):
     ("evidence", "message"),
     [
         ("wet=2", "unit 'wet' is given as '2'; say yes, no or unknown"),
-        ("wet", "evidence 'wet' is not of the form UNIT=STATE, such as slippery=yes"),
+        ("wet", "evidence 'wet' is not of the form VARIABLE=STATE, such as slippery=yes"),
         ("wit=1", "which is not in the network; did you mean 'wet'?"),
     ],
 )
@@ -365,7 +365,7 @@ def test_bad_files(tmp_path, path, capsys):
 def test_bad_commands(capsys, path, tmp_path):
     assert "See sbnet --help" in complaint(capsys, "predict")
     assert "is not a whole number, one or more" in complaint(capsys, "reproduce", "--seeds", "0")
-    assert "give UNIT=STATE or --table, not both" in complaint(capsys, "infer", path, "wet=1", "--table", path)
+    assert "give VARIABLE=STATE or --table, not both" in complaint(capsys, "infer", path, "wet=1", "--table", path)
     assert "unrecognized arguments: --tpo" in complaint(capsys, "infer", path, "--tpo", "3")
     assert "there is no experiment 'figure9'; did you mean" in complaint(capsys, "reproduce", "figure9")
     assert "is a file; --out names a folder" in complaint(capsys, "reproduce", "figure1", "--out", path)
@@ -412,7 +412,7 @@ def test_tables_as_pandas_writes_them_and_evidence_in_parts(tmp_path, capsys):
     lines = capsys.readouterr().out.splitlines()
     assert [line.split(",")[3] for line in lines[1:]] == ["1", "0.268941", "0", "0.268941"]
     assert main(["infer", str(tmp_path / "lawn.sbn"), "wet=1", "rain=0"]) == 0
-    assert "Given 2 of 3 units" in capsys.readouterr().out
+    assert "Given 2 of 3 variables" in capsys.readouterr().out
 
 
 def test_a_question_imports_nothing_that_it_does_not_need():

@@ -291,7 +291,7 @@ def test_helpers_are_neither_asked_for_nor_listed(model, tmp_path, capsys):
     assert not helpers & set(answers)
     assert set(network.names) - helpers <= set(answers)
     shown = said(capsys, "show", two)
-    assert f"... {len(helpers)} hidden units" in shown
+    assert f"... {len(helpers)} latent variables" in shown
     assert not any(line.split()[:1] == ["h1_0"] for line in shown.splitlines())
     assert "h1_0" in said(capsys, "infer", two, "smokes=yes", "--about", "h1_0")
 

@@ -80,7 +80,7 @@ def test_there_is_no_bound_and_it_says_so(sprinkler):
     post = sb.infer(sprinkler, {"wet": 1}, solver=solver)
     assert np.isnan(post.bound)
     assert len(post.trace) == 0
-    assert repr(post).splitlines()[0] == "Posterior given 1 of 4 units: no bound, means by sampling"
+    assert repr(post).splitlines()[0] == "Posterior given 1 of 4 variables: no bound, means by sampling"
     assert f"{post['rain']:.4f} ± {post.error[0]:.3f}" in repr(post)
     assert list(post.to_frame().columns) == ["observed", "mean", "error", "r_hat"]
     batch = sb.infer_many(sprinkler, [{"wet": 1}] * 3, solver=solver)

@@ -257,18 +257,18 @@ def test_parameters_of_unknown_units_are_refused_with_the_nearest_name(sprinkler
 
 
 def test_repr_says_what_a_person_wants_to_know(sprinkler):
-    assert repr(sprinkler) == "<Network: 4 units, 3 edges, layers 2 × 1 × 1, largest weight +2 (rain -> wet)>"
+    assert repr(sprinkler) == "<Network: 4 variables, 3 edges, layers 2 × 1 × 1, largest weight +2 (rain -> wet)>"
     one = sb.from_edges({}, bias={"a": 0.0})
-    assert repr(one) == "<Network: 1 unit, 0 edges, layers 1, largest weight none>"
+    assert repr(one) == "<Network: 1 variable, 0 edges, layers 1, largest weight none>"
     two = sb.from_edges({("a", "b"): -3.14159})
-    assert repr(two) == "<Network: 2 units, 1 edge, layers 1 × 1, largest weight -3.14 (a -> b)>"
+    assert repr(two) == "<Network: 2 variables, 1 edge, layers 1 × 1, largest weight -3.14 (a -> b)>"
 
 
 def test_repr_of_large_networks_is_short():
     wide = repr(sb.layered((2000, 3), rng=0))
-    assert wide.startswith("<Network: 2,003 units, 6,000 edges, layers 2,000 × 3, largest weight ")
+    assert wide.startswith("<Network: 2,003 variables, 6,000 edges, layers 2,000 × 3, largest weight ")
     chain = sb.from_edges([(f"u{k}", f"u{k + 1}", 1.0) for k in range(1500)])
-    assert repr(chain) == "<Network: 1,501 units, 1,500 edges, layers 1,501 levels, largest weight +1 (u0 -> u1)>"
+    assert repr(chain) == "<Network: 1,501 variables, 1,500 edges, layers 1,501 levels, largest weight +1 (u0 -> u1)>"
 
 
 def test_html_shows_the_same_and_escapes_names():
@@ -377,7 +377,7 @@ def test_graphs_are_equal_by_what_they_hold():
     assert hash(graph) == hash(same)
     assert graph != other
     assert graph != "graph"
-    assert repr(graph) == "<Graph: 2 units, 1 edge>"
+    assert repr(graph) == "<Graph: 2 variables, 1 edge>"
     assert graph.depths.tolist() == [0, 1]
     copy = pickle.loads(pickle.dumps(graph))
     assert copy == graph

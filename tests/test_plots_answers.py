@@ -111,7 +111,7 @@ def test_units_are_ranked_by_mean_on_demand(garden):
     ax = plots.means(sb.infer(garden, {"wet": 1}), by="mean", n=2)
     assert len(rows(ax)) == 2
     assert np.all(np.diff(points(ax, "mean")) <= 0)
-    assert "2 of 4 hidden units" in ax.get_xlabel()
+    assert "2 of 4 hidden variables" in ax.get_xlabel()
 
 
 def test_intervals_are_whiskers_from_end_to_end(garden):

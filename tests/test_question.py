@@ -286,9 +286,9 @@ def test_samplers_answer_too():
 
 def test_a_posterior_says_what_was_asked(sprinkler):
     post = sb.infer(sprinkler, {"slippery": 1, "rain": (1, 3)}, do={"wet": 1})
-    assert repr(post).startswith("Posterior given 1 of 4 units, do(wet = 1), 1 report: ln P ≥ ")
+    assert repr(post).startswith("Posterior given 1 of 4 variables, do(wet = 1), 1 report: ln P ≥ ")
     assert post.to_frame()["observed"].isna().tolist() == [True, True, False, False]
-    assert repr(sb.infer(sprinkler, {"wet": 1})).startswith("Posterior given 1 of 4 units: ")
+    assert repr(sb.infer(sprinkler, {"wet": 1})).startswith("Posterior given 1 of 4 variables: ")
 
 
 def test_a_certificate_of_likely_reports_is_printed_as_it_is():

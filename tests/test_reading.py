@@ -266,7 +266,7 @@ def test_an_exact_posterior_by_name(sprinkler):
 def test_an_exact_posterior_prints_what_moved_most(sprinkler):
     exact = sb.exact_posterior(sprinkler, {"wet": 1})
     lines = str(exact).splitlines()
-    assert lines[0] == f"Exact posterior given 1 of 4 units: ln P = {exact.log_likelihood:.6g} nats"
+    assert lines[0] == f"Exact posterior given 1 of 4 variables: ln P = {exact.log_likelihood:.6g} nats"
     moves = np.abs(exact - sb.exact_posterior(sprinkler, {}))
     ranked = [sprinkler.names[i] for i in np.argsort(-moves) if sprinkler.names[i] != "wet"]
     assert [line.split()[0] for line in lines[2:]] == ranked
@@ -321,7 +321,7 @@ def test_posterior_intervals_are_the_mapping_they_always_were(sprinkler):
 def test_posterior_intervals_in_a_terminal_and_as_a_table(sprinkler):
     intervals = sb.posterior_intervals(sprinkler, {"slippery": 1})
     lines = repr(intervals).splitlines()
-    assert lines[0] == "Posterior intervals given 1 of 4 units: P(unit = 1) lies between"
+    assert lines[0] == "Posterior intervals given 1 of 4 variables: the probability lies between"
     exact = sb.exact_posterior(sprinkler, {"slippery": 1})
     moved = {name: abs(exact[name] - exact.prior[sprinkler.index(name)]) for name in intervals}
     assert [line.split()[0] for line in lines[2:-1]] == sorted(moved, key=moved.get, reverse=True)

@@ -28,8 +28,8 @@ def batch(sprinkler):
 
 def test_a_posterior_in_a_terminal_leads_with_what_the_evidence_moved_most(post, sprinkler):
     lines = repr(post).splitlines()
-    assert lines[0] == f"Posterior given 1 of 4 units: ln P ≥ {post.bound:.6g} nats"
-    assert lines[1].split() == ["hidden", "unit", "prior", "→", "posterior", "0", "to", "1"]
+    assert lines[0] == f"Posterior given 1 of 4 variables: ln P ≥ {post.bound:.6g} nats"
+    assert lines[1].split() == ["variable", "prior", "→", "posterior", "0", "to", "1"]
     move = {name: abs(post[name] - post.prior[sprinkler.index(name)]) for name in ("rain", "sprinkler", "slippery")}
     ranked = sorted(move, key=move.get, reverse=True)
     assert [line.split()[:4] for line in lines[2:-1]] == [
@@ -41,7 +41,7 @@ def test_a_posterior_in_a_terminal_leads_with_what_the_evidence_moved_most(post,
 
 def test_a_posterior_in_a_notebook(post, sprinkler):
     page = post._repr_html_()
-    assert f"<b>Posterior given 1 of 4 units: ln P ≥ {post.bound:.6g} nats</b>" in page
+    assert f"<b>Posterior given 1 of 4 variables: ln P ≥ {post.bound:.6g} nats</b>" in page
     assert "<small>the bound rose by less than `tol` in the last sweep</small>" in page
     for name in ("rain", "sprinkler", "slippery"):
         before = post.prior[sprinkler.index(name)]

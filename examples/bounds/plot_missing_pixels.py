@@ -71,21 +71,5 @@ plt.show()
 #
 # Against imputers
 # ----------------
-# Every 5th test image, with every pipeline of ``sbnet reproduce missing``, which takes more of them: scikit-learn's
-# imputers before support vectors, extra trees and histogram boosting, and trees that take missing values as they are.
-# Their settings were chosen on training images with missing pixels. All the classifiers learned from whole images only.
-# Of sbnet there are the ten networks above, and its classifier for scikit-learn, which also connects the pixels.
-
-wrong = missing.compare(settings, np.arange(0, len(digits.test), 5))
-errors = {name: 100 * flags.mean(axis=1) for name, flags in wrong.items()}
-ranked = sorted(errors, key=lambda name: errors[name][1:].mean())
-print(f"{'error, %; missing:':<44}" + "".join(f"{100 * share:>7.0f} %" for share in missing.SHARES))
-for name in ranked:
-    print(f"{name:<44}" + "".join(f"{error:9.1f}" for error in errors[name]))
-
-# %%
-# The standard error of an error of 10 % over 800 images is 1.1 %, so neighbours in this table may change places; that
-# of ``sbnet reproduce missing`` has 2,000 images, and standard errors.
-
-missing.draw(plt.figure(figsize=(6.4, 8.0), layout="constrained"), wrong)
-plt.show()
+# ``sbnet reproduce missing`` compares these networks, and :class:`~sbnet.estimators.SBNClassifier`, with nine tuned
+# pipelines of an imputer and a classifier on 2,000 images; :doc:`/project/benchmarks` has the errors.

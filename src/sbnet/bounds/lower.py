@@ -98,12 +98,12 @@ class Breakdown(Readable):
         return framed(columns, units=self.names)
 
     def _reading(self) -> Reading:
-        head = f"The bound is {self.bound:.6g} nats: what each unit adds, those that cost most"
+        head = f"The bound is {self.bound:.6g} nats: what each variable adds, those that cost most"
         columns = (self.linear, self.log_term, self.entropy, self.by_unit)
         worst = sorted(np.argsort(self.by_unit)[: printing.SHOWN].tolist())
         rows = [(self.names[i], *(f"{column[i]:.4f}" for column in columns)) for i in worst]
         total = ("all", *(f"{column.sum():.4f}" for column in columns))
-        titles = ("unit", "linear", "log term", "entropy", "total")
+        titles = ("variable", "linear", "log term", "entropy", "total")
         return Reading(head, (titles, *rows, *printing.more(len(self.names) - len(worst)), total))
 
 

@@ -157,7 +157,7 @@ def enclose(network: Network, states: States, how: How) -> Enclosed:
     in_group = min(_GROUP, most)
     value, margin, group, whole = summed(row, -1 if proven else most)
     if group <= min(most, _PROVEN_UP_TO) if proven else whole:
-        together = f"sum over all states, {count(group, 'hidden unit')} at most together"
+        together = f"sum over all states, {count(group, 'hidden variable')} at most together"
         if group > most:
             together = f"sum over all findings that are present, of {count(group, 'cause')} at most together"
         source = together if group else "product of known factors"
@@ -309,7 +309,7 @@ def _tighter(
     if len(units):
         for states, part in Conditioned([int(i) for i in units]).problems(network, row.states, first.means[0]):
             pieces = [Piece(network, *both) for both in zip(states, part.means, strict=True)]
-            enumerated = count(len(pieces).bit_length() - 1, "unit")
+            enumerated = count(len(pieces).bit_length() - 1, "variable")
             how = f"mean field for each of {len(pieces)} states of {enumerated}"
             yield margins.log_sum_below(part.bound), how, pieces
     if components > 1:

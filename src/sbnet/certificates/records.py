@@ -113,7 +113,7 @@ class Certificate(Readable):
         if math.isnan(self.mean_field):
             return [*lines, rounding]
         spread = f"{cost:.3g}" if self.exact else f"{low:.3g} to {high:.3g} nats, about {cost:.3g}"
-        lines.append(("mean field", f"{self.mean_field:.6g}; taking the hidden units as independent costs {spread}"))
+        lines.append(("mean field", f"{self.mean_field:.6g}; a factorial posterior costs {spread}"))
         if math.isnan(self.logarithm):  # variables with more than two states
             return [*lines, rounding]
         lines.append(("", f"the paper's logarithm terms would cost {self.logarithm:.3g} more"))
@@ -317,14 +317,14 @@ class PosteriorIntervals(Readable, dict[str, Any]):
         return framed({"prior": self.prior, "lower": self.lower, "upper": self.upper}, units=names)
 
     def _reading(self) -> Reading:
-        head = f"Posterior intervals {printing.given(self.evidence)}: P(unit = 1) lies between"
+        head = f"Posterior intervals {printing.given(self.evidence)}: the probability lies between"
         known = self.network.n_edges <= MOST_EDGES
         middle = 0.5 * (self.lower + self.upper)
         prior = self.prior if known else middle
         bounds = self._each()
         ranked = printing.by_change(prior, middle, np.arange(len(bounds)))
         top = printing.scale(self.upper[ranked[: printing.SHOWN]])
-        titles = ("unit", "prior" if known else "", "from", "to", f"0 to {top:g}")
+        titles = ("variable", "prior" if known else "", "from", "to", f"0 to {top:g}")
         rows = []
         for k in ranked[: printing.SHOWN].tolist():
             name, (low, high) = bounds[k]

@@ -25,7 +25,7 @@ EXAMPLES = """
 def options(one: argparse.ArgumentParser) -> None:
     commands.model(one)
     commands.evidence(one)
-    one.add_argument("--about", nargs="+", metavar="UNIT", help="units whose probabilities to enclose too")
+    one.add_argument("--about", nargs="+", metavar="VARIABLE", help="variables whose probabilities to enclose too")
     one.add_argument("--effort", choices=("fast", "normal", "high"), default="normal", help="how hard to try")
     sure = "find an interval with that confidence too, from samples: 0.999, say"
     one.add_argument("--confidence", type=float, metavar="P", default=1.0, help=sure)

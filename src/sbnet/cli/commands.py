@@ -117,7 +117,7 @@ def evidence(one: argparse.ArgumentParser) -> None:
     one.add_argument(
         "evidence",
         nargs="*",
-        metavar="UNIT=STATE",
+        metavar="VARIABLE=STATE",
         help="yes, no, true, false, 1, 0, unknown, or what the model calls its states; or COLUMN=VALUE, as in age=70",
     )
 

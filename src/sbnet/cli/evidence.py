@@ -75,7 +75,7 @@ def _parted(network: Network, item: str) -> tuple[str, str]:
     if not signs:
         example = shlex.quote(f"{network.names[-1][:60]}=yes")
         raise EvidenceError(
-            f"evidence {item!r} is not of the form UNIT=STATE, such as {example}; names with spaces stand in quotes"
+            f"evidence {item!r} is not of the form VARIABLE=STATE, such as {example}; names with spaces stand in quotes"
         )
     for k in reversed(signs):
         if (meant := _meant(network, item[:k])) is not None:

@@ -50,8 +50,8 @@ def options(one: argparse.ArgumentParser) -> None:
     commands.model(one)
     commands.evidence(one)
     commands.table(one, required=False)
-    one.add_argument("--about", nargs="+", metavar="UNIT", help="the units to list (default: causes)")
-    one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
+    one.add_argument("--about", nargs="+", metavar="VARIABLE", help="the variables to list (default: causes)")
+    one.add_argument("--top", type=commands.whole, metavar="N", help=f"variables to list (a terminal has {_SHOWN})")
     one.add_argument("--certain", action="store_true", help="guaranteed intervals, and means within them")
     one.add_argument("--mean-field", action="store_true", help="mean field theory also where sums are small")
     one.add_argument("--single", action="store_true", help="exactly one of the causes is present: which one?")
@@ -196,7 +196,7 @@ class _OfStates:
         posterior, network, shown = self.posterior, self.posterior.network, units[:most]
         rows = printing.moved_variables(network, self.prior, posterior.means, shown, ranked=shown)
         head = f"Given {_observed(posterior)}: {printing.in_nats(posterior.bound, self.exact)}"
-        titles = ["unit", "prior → probability", "kind", rows[0][2], *(["guaranteed"] if self.intervals else [])]
+        titles = ["variable", "prior → probability", "kind", rows[0][2], *(["guaranteed"] if self.intervals else [])]
         table: list[list[Cell]] = [[*titles, *_because(self.why)]]
         for (name, moved, bar), i in zip(rows[1:], shown, strict=True):
             table.append([name, moved, _kind(self.exact), bar, *self._beside(int(i))])
@@ -313,7 +313,7 @@ class _Answer:
         names = [posterior.network.names[i] for i in shown]
         predicted = not self.summed and is_predicted(posterior.network, names)
         before = "predicted" if predicted else "prior"
-        titles = ["unit", f"{before} → mean", "kind", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
+        titles = ["variable", f"{before} → mean", "kind", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
         table: list[list[Cell]] = [[*titles, *_because(self.why)]]
         table += [self._row(i, top) for i in shown.tolist()]
         head = f"Given {_observed(posterior)}: {printing.in_nats(posterior.bound, self.exact)}"

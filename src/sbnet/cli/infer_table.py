@@ -25,9 +25,9 @@ from sbnet.questions.by_state import by_state, columns_at, frame_columns
 def run(network: Network, chosen: argparse.Namespace) -> int:
     """Write a column for each unit; or, with --json, an object for each row, each on a line."""
     if chosen.evidence:
-        raise ParameterError("findings come from the command or from a table; give UNIT=STATE or --table, not both")
+        raise ParameterError("findings come from the command or from a table; give VARIABLE=STATE or --table, not both")
     if chosen.certain:
-        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as UNIT=STATE")
+        raise ParameterError("--certain is for one pattern; leave it away, or give its findings as VARIABLE=STATE")
     if chosen.top is not None and not chosen.json:
         way_out = "a table has a column for each; say --about or --json"
         raise ParameterError(f"--top ranks the units of each row, and {way_out}")

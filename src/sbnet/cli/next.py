@@ -29,10 +29,10 @@ _SHOWN = 10
 def options(one: argparse.ArgumentParser) -> None:
     commands.model(one)
     commands.evidence(one)
-    one.add_argument("--about", nargs="+", metavar="UNIT", help="units to learn about (default: causes)")
-    one.add_argument("--among", nargs="+", metavar="UNIT", help="units that can be asked for (default: findings)")
+    one.add_argument("--about", nargs="+", metavar="VARIABLE", help="variables to learn about (default: causes)")
+    one.add_argument("--among", nargs="+", metavar="VARIABLE", help="variables to ask for (default: findings)")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"questions to list (a terminal has {_SHOWN})")
-    cost = "what it costs to ask, above zero: UNIT=NUMBER, or a file with a line UNIT,NUMBER for each (others cost 1)"
+    cost = "what it costs to ask, above zero: VARIABLE=NUMBER, or a file of lines VARIABLE,NUMBER (others cost 1)"
     one.add_argument("--cost", action="append", default=[], metavar="COST", help=cost)
     one.add_argument("--tries", type=commands.whole, default=50, help="candidates to work out (default: %(default)s)")
 
@@ -69,7 +69,7 @@ def _costs(network: Network, said: Sequence[str]) -> dict[str, float]:
                 lines, sign = Path(item).read_text(encoding="utf-8-sig").splitlines(), ","
             except (OSError, UnicodeDecodeError) as error:
                 raise ParameterError(
-                    f"--cost {item}: this is neither UNIT=NUMBER nor a file of text ({error})"
+                    f"--cost {item}: this is neither VARIABLE=NUMBER nor a file of text ({error})"
                 ) from None
         for line in filter(str.strip, lines):
             name, _, number = line.rpartition(sign)

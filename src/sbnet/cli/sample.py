@@ -32,10 +32,10 @@ def options(one: argparse.ArgumentParser) -> None:
     one.add_argument("n", type=commands.whole, nargs="?", metavar="N", help="how many rows")
     one.add_argument("-n", "--rows", type=commands.whole, metavar="N", help="how many rows, as an option")
     one.add_argument("--seed", type=int, help="of the random numbers, for equal rows each time")
-    one.add_argument("--do", nargs="+", default=[], metavar="UNIT=STATE", help="units held by intervention")
+    one.add_argument("--do", nargs="+", default=[], metavar="VARIABLE=STATE", help="variables held by intervention")
     one.add_argument(
         "--units", choices=("columns", "all"), default="columns",
-        help="of a model learned from a table its columns, or all units (default: %(default)s)",
+        help="of a model learned from a table its columns, or all variables (default: %(default)s)",
     )  # fmt: skip
     commands.output(one, "where to write the rows")
 

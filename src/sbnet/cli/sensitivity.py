@@ -26,7 +26,7 @@ def options(one: argparse.ArgumentParser) -> None:
     commands.model(one)
     commands.evidence(one)
     one.add_argument("--about", metavar="CAUSE", help="the cause, or CAUSE=STATE (default: the likeliest)")
-    one.add_argument("--of", nargs="+", metavar="UNIT", help="units whose numbers are looked at (default: all)")
+    one.add_argument("--of", nargs="+", metavar="VARIABLE", help="variables whose numbers are looked at (default: all)")
     one.add_argument("--top", type=commands.whole, metavar="N", help=f"numbers to list (a terminal has {_SHOWN})")
 
 

@@ -24,7 +24,7 @@ from sbnet.questions.printing import Reading
 from sbnet.tables.stored import is_own, schema_of
 
 EXAMPLES = """
-  sbnet show clinic.toml               units, groups, probabilities before anything is known
+  sbnet show clinic.toml               variables, groups, probabilities before anything is known
   sbnet show clinic.toml fever         P(fever) for the states of its causes
   sbnet show clinic.toml --json | jq .units[0]"""
 _SHOWN, _ASSOCIATED = 40, 10
@@ -32,8 +32,8 @@ _SHOWN, _ASSOCIATED = 40, 10
 
 def options(one: argparse.ArgumentParser) -> None:
     commands.model(one)
-    one.add_argument("units", nargs="*", metavar="UNIT", help="show what these depend on")
-    one.add_argument("--top", type=commands.whole, metavar="N", help=f"units to list (a terminal has {_SHOWN})")
+    one.add_argument("units", nargs="*", metavar="VARIABLE", help="show what these depend on")
+    one.add_argument("--top", type=commands.whole, metavar="N", help=f"variables to list (a terminal has {_SHOWN})")
 
 
 def run(chosen: argparse.Namespace) -> int:
@@ -113,7 +113,7 @@ def _list(network: Network, prior: Any, most: int) -> Reading:
     grouped = any(note.group for note in network.notes.values())
     listed = open_units(network)
     predicted = prior is not None and is_predicted(network, listed)
-    titles = ["unit", "predicted" if predicted else "prior", "parents", *(["group"] if grouped else []), "about"]
+    titles = ["variable", "predicted" if predicted else "prior", "parents", *(["group"] if grouped else []), "about"]
     rows = []
     for name in listed[:most]:
         i = network.index(name)

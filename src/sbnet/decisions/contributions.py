@@ -98,7 +98,7 @@ class Contributions(Readable):
             for k, name in enumerate(shown)
         ]
         more = printing.more(len(self) - len(shown))
-        return Reading(head, (("unit", "prior → posterior", "findings"), *rows, *more))
+        return Reading(head, (("variable", "prior → posterior", "findings"), *rows, *more))
 
 
 def terms(nats: Mapping[str, float]) -> Terms:

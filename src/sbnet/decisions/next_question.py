@@ -138,15 +138,15 @@ class Questions(Batch[NextQuestion]):
         return bool((self.cost != 1.0).any())
 
     def _reading(self) -> Reading:
-        who = ", ".join(map(short, self.about)) if len(self.about) <= 3 else f"{len(self.about):,} units"
+        who = ", ".join(map(short, self.about)) if len(self.about) <= 3 else f"{len(self.about):,} variables"
         head = f"What to ask next about {who or 'nothing'}: of {self.entropy:.4g} nats an answer is expected to tell"
         if not self.names:
             return Reading("What to ask next: there is nothing left to ask for")
         rows = self.rows(printing.SHOWN)
         remarks = []
         if self.considered > len(self):
-            remarks.append(f"the best {len(self):,} of {self.considered:,} units were worked out")
-        titles: tuple[str, ...] = ("", "unit", "information", "kind", "P(yes)")
+            remarks.append(f"the best {len(self):,} of {self.considered:,} variables were worked out")
+        titles: tuple[str, ...] = ("", "variable", "information", "kind", "P(yes)")
         titles = (*titles, *["cost"] * self.priced)
         return Reading(head, (titles, *rows, *printing.more(len(self) - len(rows))), remarks, cuts=(1,))
 

@@ -124,10 +124,10 @@ def exact_posterior(
     >>> import sbnet as sb
     >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
     >>> sb.exact_posterior(net, {"wet": 1})
-    Exact posterior given 1 of 3 units: ln P = -0.313913 nats
-      hidden unit  prior → posterior  0 to 1
-      sprinkler    0.5000 → 0.5877    ██████████++
-      rain         0.2689 → 0.3408    █████++
+    Exact posterior given 1 of 3 variables: ln P = -0.313913 nats
+      variable   prior → posterior  0 to 1
+      sprinkler  0.5000 → 0.5877    ██████████++
+      rain       0.2689 → 0.3408    █████++
     """
     question, effort = ask(network, evidence, do), Effort(limit, threads, progress)
     every = range(network.n_units) if units is None else map(network.index, checks.units("units", units))

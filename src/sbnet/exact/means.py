@@ -221,7 +221,7 @@ def posterior_table(
         text = printing.states_told(states, probabilities(means[own]))
         shown.append((network.names[i], f"{text}{printing.plus_minus(error, 0)}"))
     return [
-        ("hidden unit", "posterior (no prior: over a million edges)"),
+        ("variable", "posterior (no prior: over a million edges)"),
         *shown,
         *printing.more(len(hidden) - len(shown)),
     ]

@@ -264,7 +264,7 @@ def from_weight_matrix(
     --------
     >>> import sbnet as sb
     >>> sb.from_weight_matrix([[0, 0], [2.0, 0]], bias=[-1.0, 0.0], names=["rain", "wet"])
-    <Network: 2 units, 1 edge, layers 1 × 1, largest weight +2 (rain -> wet)>
+    <Network: 2 variables, 1 edge, layers 1 × 1, largest weight +2 (rain -> wet)>
     """
     matrix: Any = weight if scipy.sparse.issparse(weight) else as_floats(weight)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
@@ -324,7 +324,7 @@ def layered(
     --------
     >>> import sbnet as sb
     >>> sb.layered((8, 24, 64), rng=0)
-    <Network: 96 units, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_15 -> x27)>
+    <Network: 96 variables, 1,728 edges, layers 8 × 24 × 64, largest weight -0.1 (h2_15 -> x27)>
     """
     wanted = "give the sizes of the layers, top to bottom, such as (8, 24, 64)"
     layers = (sizes,) if checks.is_whole(sizes) else tuple(checks.listed("sizes", sizes, wanted, NetworkError))

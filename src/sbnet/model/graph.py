@@ -112,7 +112,7 @@ class Graph:
         return Graph, (self.indptr, self.parent)
 
     def __repr__(self) -> str:
-        return f"<Graph: {count(self.n_units, 'unit')}, {count(self.n_edges, 'edge')}>"
+        return f"<Graph: {count(self.n_units, 'variable')}, {count(self.n_edges, 'edge')}>"
 
 
 def frozen(values: Any) -> FloatArray:

@@ -538,7 +538,7 @@ class Network:
         least, most = int(self.n_states.min()), int(self.n_states.max())
         kinds = np.bincount(self.gate, minlength=len(gates.NAMES)).tolist()
         return [
-            ("units", f"{self.n_units:,}"),
+            ("variables", f"{self.n_units:,}"),
             ("edges", f"{self.n_edges:,}"),
             ("layers", layers if self.layers is not None or len(sizes) <= 6 else f"{len(sizes):,} levels"),
             ("gates", ", ".join(f"{n:,} {name}" for n, name in zip(kinds, gates.NAMES, strict=True) if n)),
@@ -548,9 +548,9 @@ class Network:
 
     def __repr__(self) -> str:
         (_, _, layers, gate, strongest, *states) = (value for _, value in self._summary())
-        size = f"{count(self.n_units, 'unit')}, {count(self.n_edges, 'edge')}"
+        size = f"{count(self.n_units, 'variable')}, {count(self.n_edges, 'edge')}"
         size += f", {states[0]} states" if states else ""
-        mixed = f", {gate} units" if self.gate.any() else ""
+        mixed = f", {gate}" if self.gate.any() else ""
         return f"<Network: {size}{mixed}, layers {layers}, largest weight {strongest}>"
 
     def _repr_html_(self) -> str:

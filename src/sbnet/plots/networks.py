@@ -27,7 +27,7 @@ from sbnet.plots.style import FAINT, INK, MEANS, NEGATIVE, POINTS, POSITIVE, ZER
 from sbnet.questions.evidence import EvidenceLike, coerce_one
 
 MAX_EDGES, MAX_WEIGHTS = 20_000, 20
-_LEGEND = "∨ a noisy-OR unit"
+_LEGEND = "∨ a noisy-OR variable"
 MAX_LEVELS = 20
 """More rows than that, none of them wide, make a strip in which nothing can be told apart: a heat map shows more."""
 
@@ -117,7 +117,7 @@ def _as_heat_map(net: Network, state: States, mean: FloatArray, ax: Axes | None)
     note = f"{int(layer_of_units(net).max()) + 1} levels are too many to draw as rows: the weights instead"
     known = (state != HIDDEN) | ~np.isnan(mean)
     if known.any():
-        note += "\nat the left: means in green, observed units filled for 1 and empty for 0"
+        note += "\nat the left: means in green, observed variables filled for 1 and empty for 0"
         colours = MEANS(np.nan_to_num(mean))
         colours[state != HIDDEN] = [to_rgba(INK if s else "white") for s in state[state != HIDDEN]]
         colours[~known] = 0.0
@@ -227,11 +227,11 @@ def _write_names(ax: Axes, place: FloatArray, text: Text, fill: FloatArray, zoom
 
 
 def _mark_gates(ax: Axes, place: FloatArray, corner: FloatArray, zoom: float, legend_zoom: float) -> None:
-    """A mark at the upper left of each noisy-OR unit, and what it means in a corner."""
+    """A mark at the lower left of each noisy-OR unit, where edges seldom pass, and what it means in a corner."""
     style: dict[str, Any] = {"color": INK, "gid": "gate", "zorder": 6, "parse_math": False}
     style["path_effects"] = [withStroke(linewidth=2.0 * zoom, foreground="white")]
     for x, y in place:
-        ax.text(x - 1.1 * RADIUS, y + 1.1 * RADIUS, "∨", size=9.0 * zoom, ha="center", va="center", **style)
+        ax.text(x - 1.1 * RADIUS, y - 1.1 * RADIUS, "∨", size=9.0 * zoom, ha="center", va="center", **style)
     ax.text(corner[0], corner[1], _LEGEND, size=8.0 * legend_zoom, ha="left", va="bottom", **style)
 
 

@@ -90,8 +90,7 @@ def means(
     ax.scatter(mean[shown], places, s=34, color=POSITIVE, label="given the evidence", zorder=4, gid="mean")
     _name_rows(ax, [names[i] for i in shown])
     first = {"change": "most moved first", "mean": "largest first"}[by]
-    asked = "P(unit = 1 | evidence)" if net.is_binary else "P(state | evidence)"
-    ax.set(xlim=(-0.02, 1.02), xlabel=f"{asked}\n{_some(len(shown), len(hidden), 'hidden unit')}, {first}")
+    ax.set(xlim=(-0.02, 1.02), xlabel=f"probability\n{_some(len(shown), len(hidden), 'hidden variable')}, {first}")
     _legend_above(ax)
     return ax
 
@@ -184,7 +183,7 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
     ax.margins(x=0.04)
     _name_rows(ax, [parts.names[i] for i in shown])
     rest = f"; the others add {signed(parts.bound - float(total[shown].sum()))}" if len(shown) < len(total) else ""
-    ax.set_xlabel(f"nats\n{_some(len(shown), len(total), 'unit')}{rest}")
+    ax.set_xlabel(f"nats\n{_some(len(shown), len(total), 'variable')}{rest}")
     _legend_above(ax)
     return ax
 

@@ -194,7 +194,7 @@ def moved(
     """A row for each of the units that moved most: its name, both means, and a bar; the titles come first."""
     ranked = by_change(before, after, places)
     top = scale(before[ranked[:SHOWN]], after[ranked[:SHOWN]])
-    rows: list[Sequence[str | Bar]] = [("hidden unit", "prior → posterior", f"0 to {top:g}")]
+    rows: list[Sequence[str | Bar]] = [("variable", "prior → posterior", f"0 to {top:g}")]
     for i in ranked[:SHOWN]:
         means = f"{probability(before[i])} → {probability(after[i])}{plus_minus(errors, i)}"
         rows.append((names[i], means, Move(before[i], after[i], top)))
@@ -223,7 +223,7 @@ def moved_variables(
     order = np.arange(len(variables)) if ranked is not None else by_change(old, new, np.arange(len(variables)))
     listed = order if ranked is not None else order[:SHOWN]
     top = scale(old[listed], new[listed]) if len(listed) else 1.0
-    rows: list[Sequence[str | Bar]] = [("hidden unit", "prior → posterior", f"0 to {top:g}")]
+    rows: list[Sequence[str | Bar]] = [("variable", "prior → posterior", f"0 to {top:g}")]
     for k in listed:
         name = network.names[variables[k]]
         error = None if errors is None else errors[own[k]].max(keepdims=True)
@@ -314,7 +314,7 @@ def scale(*values: FloatArray) -> float:
 
 def given(evidence: States) -> str:
     """How much was observed."""
-    return f"given {int((evidence != HIDDEN).sum()):,} of {len(evidence):,} units"
+    return f"given {int((evidence != HIDDEN).sum()):,} of {len(evidence):,} variables"
 
 
 def rows(n: int) -> str:
