@@ -125,7 +125,8 @@ def write_names() -> None:
     lines = []
     for task, names in groups.items():
         if names:
-            lines += [f".. rubric:: {TASKS.get(task, task)}", "", ".. autosummary::", "   :toctree: generated", ""]
+            lines += [f".. rubric:: {TASKS.get(task, task)}", "", ".. autosummary::"]
+            lines += ["   :toctree: generated", "   :nosignatures:", ""]
             lines += [f"   {name}" for name in names] + [""]
     (HERE / "reference" / "_names.rst").write_text("\n".join(lines))
 

@@ -18,6 +18,7 @@ SHOTS = {
     "light": {"viewport": {"width": 1320, "height": 860}, "color_scheme": "light"},
     "dark": {"viewport": {"width": 1320, "height": 860}, "color_scheme": "dark"},
     "phone": {"viewport": {"width": 375, "height": 760}, "color_scheme": "light", "device_scale_factor": 2},
+    "drawing": {"viewport": {"width": 1320, "height": 860}, "color_scheme": "light", "device_scale_factor": 2},
 }
 EVIDENCE = {"fever": 1, "cough": 1, "runny-nose": 0}
 
@@ -35,7 +36,8 @@ def main() -> None:
             page.wait_for_timeout(500)
             if name == "phone":
                 page.evaluate("document.getElementById('causes').scrollIntoView()")
-            picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB").quantize(128)
+            seen = page.locator("#drawing svg") if name == "drawing" else page
+            picture = Image.open(io.BytesIO(seen.screenshot())).convert("RGB").quantize(128)
             picture.save(FOLDER / f"explore_{name}.png", optimize=True)
             print(FOLDER / f"explore_{name}.png")
 

@@ -91,7 +91,7 @@ def clinic(tmp_path):
 def test_show_lists_units_with_their_priors_and_notes(clinic, capsys):
     text = shown(capsys, "show", clinic)
     assert "4 variables, 3 edges" in text
-    assert "flu    0.0500  0        causes  influenza" in text
+    assert "flu       0.0500  0        causes  influenza" in text
     assert "P(fever = 1), noisy-or" in shown(capsys, "show", clinic, "fever")
     assert "flu + cold           0.9208" in shown(capsys, "show", clinic, "fever")
     units = answer(capsys, "show", clinic)["units"]

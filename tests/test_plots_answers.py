@@ -189,7 +189,7 @@ def test_a_breakdown_says_what_it_leaves_out():
     post = sb.infer(sb.layered((4, 8), rng=0, scale=2.0), [0, 1] * 4)
     ax = plots.breakdown(post, n=3)
     rest = post.bound - points(ax, "sum").sum()
-    assert f"3 of 12 units; the others add {rest:+.3g}".replace("-", "\N{MINUS SIGN}") in ax.get_xlabel()
+    assert f"3 of 12 variables; the others add {rest:+.3g}".replace("-", "\N{MINUS SIGN}") in ax.get_xlabel()
 
 
 def test_weights_are_drawn_where_there_are_edges_and_nowhere_else(garden):

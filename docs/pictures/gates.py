@@ -11,7 +11,7 @@ same = sb.from_probabilities(causes, leak=0.02, prior=0.1, gate="sigmoid")
 near = sb.convert.nearest(noisy, "symptom", gate="sigmoid", probability=0.1).network
 nets = {
     "noisy-OR": (noisy, "#222222", "o-"),
-    "sigmoid, equal with no or one cause": (same, "#D55E00", "s-"),
+    "sigmoid, equal up to one cause": (same, "#D55E00", "s-"),
     "nearest sigmoid": (near, "#0072B2", "^--"),
 }
 
@@ -31,6 +31,6 @@ right.annotate(
 )
 right.set(xlabel="other causes known to be present", ylabel="P(one more cause | symptom)", ylim=(0, None))
 right.set_title("How they explain each other away")
-left.legend(frameon=False, loc="lower right")
+left.legend(frameon=False, loc="lower right", fontsize=9, handlelength=1.6, borderaxespad=0.1)
 for ax in (left, right):
     ax.spines[["top", "right"]].set_visible(False)

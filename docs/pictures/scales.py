@@ -13,6 +13,7 @@ scales = 2.0 ** np.arange(-5, 3)
 priors = {"Gaussian": (sb.Gaussian, "#D55E00", "s-"), "Laplace": (sb.Laplace, "#0072B2", "o-")}
 
 fig, (left, right) = plt.subplots(1, 2, figsize=(8.4, 3.4), layout="constrained")
+fig.get_layout_engine().set(wspace=0.06)
 for name, (prior, color, style) in priors.items():
     found = [
         SBNDensity(

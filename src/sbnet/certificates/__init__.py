@@ -53,7 +53,7 @@ _NO_STATE = f"{IMPOSSIBLE}: no joint state of the hidden variables has a probabi
 
 @dataclass(frozen=True)
 class CertifySettings:
-    """What :func:`certify` and :func:`posterior_intervals` are seldom told.
+    """Settings of :func:`certify` and :func:`posterior_intervals` that few have to change.
 
     Attributes
     ----------
@@ -143,7 +143,7 @@ def certify(
     progress : bool, optional
         As in :func:`sbnet.infer_many`.
     settings : CertifySettings, optional
-        What is seldom told: the limit of exact sums, threads, an executor.
+        What few have to change: the limit of exact sums, threads, an executor.
 
     Returns
     -------

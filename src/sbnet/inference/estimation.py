@@ -146,7 +146,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True)
 class EstimateSettings:
-    """What :func:`estimate` is seldom told.
+    """Settings of :func:`estimate` that few have to change.
 
     Attributes
     ----------
@@ -224,7 +224,7 @@ def estimate(
     progress : bool, optional
         As in :func:`infer_many`.
     settings : EstimateSettings, optional
-        What is seldom told: the share of samples from the network itself, threads, an executor.
+        What few have to change: the share of samples from the network itself, threads, an executor.
 
     Returns
     -------

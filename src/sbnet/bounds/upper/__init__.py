@@ -166,7 +166,7 @@ class UpperBounds(Batch[UpperBound]):
 
 @dataclass(frozen=True)
 class UpperBoundSettings:
-    """What :func:`upper_bound` is seldom told.
+    """Settings of :func:`upper_bound` that few have to change.
 
     Attributes
     ----------
@@ -234,7 +234,7 @@ def upper_bound(
     progress : bool, optional
         Show a progress bar; by default, if the work is long and standard error is a terminal.
     settings : UpperBoundSettings, optional
-        What is seldom told: when to stop, threads, an executor.
+        What few have to change: when to stop, threads, an executor.
 
     Returns
     -------
