@@ -32,6 +32,7 @@ from sbnet.paper import (
     figure5,
     figure6,
     figures,
+    gibbs,
     missing,
     published,
     report,
@@ -416,6 +417,16 @@ def test_labels_of_digits_do_not_overprint():
     tables.draw_scores(figure, np.full(10, -0.5))  # as close as can be
     boxes = labels(figure)
     assert len(boxes) == 10
+    assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
+
+
+def test_numbers_at_logarithmic_axes_do_not_overprint():
+    figure = mpl_figure.Figure((4.6, 3.4), layout="constrained")
+    points = {"Gibbs, 20 samples": (0.06, 4.9e-4), "Gibbs, 60 samples": (0.033, 5.2e-4)}
+    gibbs._draw(figure, points | dict(zip(gibbs.FIELDS, [(0.087, 1.9e-4), (0.105, 2.5e-3)], strict=True)))
+    FigureCanvasAgg(figure).draw()
+    boxes = [text.get_window_extent() for text in figure.axes[0].get_xticklabels(which="both") if text.get_text()]
+    assert len(boxes) > 2
     assert not any(a.overlaps(b) for a, b in combinations(boxes, 2))
 
 

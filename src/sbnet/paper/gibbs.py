@@ -8,6 +8,7 @@ from functools import partial
 
 import numpy as np
 from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator, NullFormatter
 
 from sbnet._types import FloatArray, LogTerm, States
 from sbnet.errors import ConvergenceWarning
@@ -98,5 +99,9 @@ def _draw(figure: Figure, points: Points) -> None:
     ax.loglog(1000 * sampled[:, 1], sampled[:, 0], "o-", color=SECOND, label="Gibbs sampling")
     for (name, colour), marker in zip(zip(FIELDS, (THIRD, FIRST), strict=True), "sD", strict=True):
         ax.loglog(1000 * points[name][1], points[name][0], marker, color=colour, label=name)
+    for axis in (ax.xaxis, ax.yaxis):  # few numbers, in plain digits: those of every decade's nine lines overlap
+        axis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axis.set_major_formatter("{x:g}")
+        axis.set_minor_formatter(NullFormatter())
     ax.set(xlabel="milliseconds a row", ylabel="error of the means")
     ax.legend(fontsize=8)
