@@ -258,6 +258,38 @@ def test_a_sum_over_findings_is_the_sum_over_causes(seed, n, positive, negative)
     assert sb.log_likelihood(net, evidence) == pytest.approx(exact, abs=1e-9, rel=1e-12)
 
 
+@pytest.mark.small
+def test_causes_of_one_finding_count_as_one():
+    """Two shared causes, and thirty of its own for each of ten findings: as many sums as there are without those."""
+    rng, k, own = np.random.default_rng(0), 10, 30
+    causes = {(f"s{j}", f"f{i}"): rng.uniform(0.1, 0.9) for j in (0, 1) for i in range(k)}
+    causes |= {(f"d{i}_{j}", f"f{i}"): rng.choice([1e-9, 0.3, 1.0]) for i in range(k) for j in range(own)}
+    prior = {cause: 0.2 if cause[0] == "s" else float(rng.choice([1e-6, 0.01, 0.6])) for cause, _ in causes}
+    net = sb.noisy_or(causes, leak=1e-4, prior=prior)
+    problem, levels, (value, means, _) = sums(net, {f"f{i}": 1 for i in range(k)})
+    assert len(quickscore._in_order(levels, levels.log_odds[None]).top) == k + 2
+
+    silent = {pair: 1 - prior[pair[0]] * p for pair, p in causes.items()}
+    total, on = 0.0, dict.fromkeys(prior, 0.0)
+    for shared in itertools.product((0, 1), repeat=2):
+        weight = np.prod([0.2 if one else 0.8 for one in shared])
+        left, fails = np.full(k, 1 - 1e-4), np.array([[1 - causes[f"s{j}", f"f{i}"] for j in (0, 1)] for i in range(k)])
+        left = left * np.prod(fails ** np.array(shared), axis=1)
+        alone = np.array([np.prod([silent[f"d{i}_{j}", f"f{i}"] for j in range(own)]) for i in range(k)])
+        each = 1 - left * alone
+        total += weight * each.prod()
+        for j in np.flatnonzero(shared):
+            on[f"s{j}"] += weight * each.prod()
+        for i, j in itertools.product(range(k), range(own)):
+            pair = f"d{i}_{j}", f"f{i}"
+            others = left[i] * np.prod([silent[f"d{i}_{m}", f"f{i}"] for m in range(own) if m != j])
+            with_it = prior[pair[0]] * (1 - others * (1 - causes[pair]))
+            on[pair[0]] += weight * each.prod() / each[i] * with_it
+    assert value == pytest.approx(np.log(total), rel=1e-12)
+    found = dict(zip([net.names[v] for v in problem.hidden["variable"]], means, strict=True))
+    assert found == pytest.approx({cause: p / total for cause, p in on.items()}, rel=1e-9)
+
+
 @pytest.mark.parametrize(("positive", "leak"), [(12, 1e-6), (13, 1e-3)])
 def test_a_sum_over_findings_against_ball_arithmetic(positive, leak):
     """P is the alternating sum over sets of findings; at 300 bits it may cancel as it likes."""

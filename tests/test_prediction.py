@@ -121,3 +121,15 @@ def test_variables_without_parents_have_their_own_probabilities():
 def test_predictions_do_without_the_compiler():
     asked = "import sys, sbnet.questions.prediction; assert 'numba' not in sys.modules"
     subprocess.run([sys.executable, "-c", asked], check=True)
+
+
+def test_variables_with_the_same_ancestors_are_predicted_together(monkeypatch):
+    """Effects stand among their causes in a network's order; they are a second group, and not one group each."""
+    child, parent = np.array([1, 3, 3, 5, 5, 5]), np.array([0, 0, 2, 0, 2, 4])
+    model = make_model(child, parent, np.ones(6), np.ones(6, np.int8), np.full(6, 2))
+    groups, predict = [], prediction._predict
+    monkeypatch.setattr(prediction, "_predict", lambda *all: (groups.append(all[-1].tolist()), predict(*all)))
+    means = np.full((1, 6), np.nan)
+    predict_rows(model, np.full((1, 6), -1, np.int8), np.full((1, 6), 0.1), means)
+    assert groups == [[0, 2, 4], [1, 3, 5]]
+    assert not np.isnan(means).any()

@@ -183,6 +183,8 @@ TYPOS = [
         "line 12, column 12: the probability 'flu' -> 'fever' is 90; a probability lies between 0 and 1",
     ),
     ("flu = 0.9", "flu = 90", "write 90 % as 0.9"),
+    ("cold = 0.2", "cold = nan", "line 12, column 23: the probability 'cold' -> 'fever' is nan; a probability lies"),
+    ("fever = 1.5", "fever = inf", "line 16, column 24: the weight 'fever' -> 'tired' is inf; it must be finite"),
     ("prior = 0.05", "prior = -0.05", "line 4, column 1: the prior of 'flu' is -0.05; a probability lies"),
     ("prior = 0.05", "prior = nan", "the prior of 'flu' is nan; a probability lies"),
     ("prior = 0.05", "prior = true", "the prior of 'flu' is True; it is a probability"),

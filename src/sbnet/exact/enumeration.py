@@ -26,7 +26,7 @@ from sbnet.model import gates
 from sbnet.model.components import members
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks
-from sbnet.questions.reduction import absorb, columns, components, live_variables, reduce
+from sbnet.questions.reduction import absorb, columns, components, live_variables, reduce, stretches
 
 _QUICK = 8
 """Coupled hidden units that are summed over without a look at their findings."""
@@ -225,8 +225,7 @@ class Group:
     @property
     def columns(self) -> IndexArray:
         """Their columns in the network."""
-        first = self.row.network.model.threshold[self.variables]
-        return np.concatenate([np.arange(t, t + k - 1) for t, k in zip(first, self.radix, strict=True)])
+        return stretches(self.row.network.model.threshold, self.variables)[0]
 
     @cached_property
     def levels(self) -> TwoLevels | None:

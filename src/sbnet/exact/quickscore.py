@@ -19,6 +19,7 @@ from sbnet.model import gates
 
 MOST_FINDINGS = 22  # that are present: four million sets
 _TINY = 1e-250  # a smaller sum may have lost digits among denormal numbers
+_LEAST = 1e-300  # a smaller probability is zero, wherever one is divided by
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,11 +91,13 @@ def total(levels: TwoLevels, *, with_means: bool = True) -> tuple[float, FloatAr
     if not with_means:
         log_p = float(log_sums(levels, levels.log_odds[None])[0])
         return log_p, means, levels.error if log_p > -np.inf else np.inf
-    touched, causes = _in_order(levels, levels.log_odds[None])
+    causes = _in_order(levels, levels.log_odds[None])
     value, shares = _with_shares(causes)
     if not value > _TINY:
         return -np.inf, means, np.inf
-    means[touched] = np.minimum(shares / value, 1.0)
+    p, n = np.empty(len(shares)), len(causes.shared)
+    p[causes.order] = np.minimum(shares / value, 1.0)
+    means[causes.shared], means[causes.single.cause] = p[:n], causes.single.means(p[n:])
     return levels.constant + float(np.log(value)), means, levels.error
 
 
@@ -103,7 +106,7 @@ def log_sums(levels: TwoLevels, log_odds: FloatArray) -> FloatArray:
     change = (np.logaddexp(0.0, log_odds) - np.logaddexp(0.0, levels.log_odds)).sum(axis=1)
     if levels.positive == 0:
         return np.asarray(levels.constant + change)
-    _, causes = _in_order(levels, log_odds)
+    causes = _in_order(levels, log_odds)
     rest = np.ones((1 << levels.positive, len(log_odds)))
     _grow(causes, 0, len(causes.top), rest)
     with np.errstate(divide="ignore"):
@@ -111,11 +114,31 @@ def log_sums(levels: TwoLevels, log_odds: FloatArray) -> FloatArray:
     return log_p
 
 
+class _Single(NamedTuple):
+    """Causes of one finding each, and by row: -ln of the probability that they do not fire it, alone and together."""
+
+    cause: IndexArray
+    finding: IndexArray  # places in `together`
+    weight: FloatArray
+    on: FloatArray  # the probability of each, by row; and that if it does not fire its finding
+    on_if_silent: FloatArray
+    alone: FloatArray
+    together: FloatArray
+
+    def means(self, fired: FloatArray) -> FloatArray:
+        """The probability of each, given those that some of them fire their findings; for one row."""
+        p, others = fired[self.finding], self.together[self.finding, 0] - self.alone[:, 0]
+        some = np.maximum(-np.expm1(-self.together[self.finding, 0]), _LEAST)
+        on_if_fired = self.on[:, 0] * -np.expm1(-(self.weight + others)) / some
+        return np.minimum(p * on_if_fired + (1.0 - p) * self.on_if_silent[:, 0], 1.0)
+
+
 class _Causes(NamedTuple):
     """Causes in the order of the last of their findings, ``top[j]``; an edge has its bit, e^-theta and 1 - e^-theta.
 
     While those up to cause j are gone through, sets have bits for the findings up to ``top[j]`` only; that a leak fires
-    any other one is a factor, ``alone[i]``. With findings of few causes last, most causes meet short arrays.
+    any other one is a factor, ``alone[i]``. With findings of few causes last, most causes meet short arrays. Those of
+    one finding count as one cause together, which fires it for certain.
     """
 
     off: FloatArray  # by cause and row of log-odds
@@ -123,20 +146,42 @@ class _Causes(NamedTuple):
     top: IndexArray
     edges: list[list[tuple[int, float, float]]]
     alone: FloatArray
+    order: IndexArray  # places among `shared`, the causes of several findings, and behind them those of one finding
+    shared: IndexArray
+    single: _Single
 
 
-def _in_order(levels: TwoLevels, log_odds: FloatArray) -> tuple[IndexArray, _Causes]:
+def _in_order(levels: TwoLevels, log_odds: FloatArray) -> _Causes:
     """The causes that have findings present."""
-    touched, place = np.unique(levels.parent, return_inverse=True)
     finding = np.repeat(np.arange(levels.positive), np.diff(levels.ptr))
-    last, edges = np.zeros(len(touched), np.int64), [list[tuple[int, float, float]]() for _ in touched]
+    one = np.bincount(levels.parent, minlength=len(levels.log_odds))[levels.parent] == 1
+    shared, place = np.unique(levels.parent[~one], return_inverse=True)
+    findings, of = np.unique(finding[one], return_inverse=True)
+    single = _single(levels.parent[one], of, levels.weight[one], log_odds.T)
+    n = len(shared) + len(findings)
+    place = np.concatenate([place, np.arange(len(shared), n)])
+    finding = np.concatenate([finding[~one], findings])
+    weight = np.concatenate([levels.weight[~one], np.full(len(findings), np.inf)])
+    last, edges = np.zeros(n, np.int64), [list[tuple[int, float, float]]() for _ in range(n)]
     np.maximum.at(last, place, finding)
-    fails, fires = np.exp(-levels.weight), -np.expm1(-levels.weight)
+    fails, fires = np.exp(-weight), -np.expm1(-weight)
     for j, *edge in zip(place.tolist(), (1 << finding).tolist(), fails.tolist(), fires.tolist(), strict=True):
         edges[j].append(tuple(edge))
-    order = np.argsort(last, kind="stable")
-    odds, alone = log_odds.T[touched[order]], -np.expm1(-levels.leak)
-    return touched[order], _Causes(gates.sigma(-odds), gates.sigma(odds), last[order], [edges[j] for j in order], alone)
+    order, odds = np.argsort(last, kind="stable"), log_odds.T[shared]
+    off = np.concatenate([gates.sigma(-odds), np.exp(-single.together)])[order]
+    on = np.concatenate([gates.sigma(odds), -np.expm1(-single.together)])[order]
+    edges, alone = [edges[j] for j in order], -np.expm1(-levels.leak)
+    return _Causes(off, on, last[order], edges, alone, order, shared, single)
+
+
+def _single(cause: IndexArray, finding: IndexArray, weight: FloatArray, log_odds: FloatArray) -> _Single:
+    on, fails, fires = gates.sigma(log_odds[cause]), np.exp(-weight)[:, None], -np.expm1(-weight)[:, None]
+    silent = np.maximum(gates.sigma(-log_odds[cause]) + on * fails, _LEAST)
+    # Each of the two has all its digits where the other one loses them.
+    alone = -np.where(silent < 0.5, np.log(silent), np.log1p(-np.minimum(on * fires, 0.75)))
+    together = np.zeros((int(finding.max(initial=-1)) + 1, log_odds.shape[1]))
+    np.add.at(together, finding, alone)
+    return _Single(cause, finding, weight, on, on * fails / silent, alone, together)
 
 
 def _with_shares(causes: _Causes) -> tuple[float, FloatArray]:

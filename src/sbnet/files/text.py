@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -115,7 +116,9 @@ class _Document:
             raise self.wrong("there are no units; write a table [units.NAME] for each", "units")
         for unit in self.units:
             self.check_unit(unit)
+        self.notes = {unit: self.note(unit) for unit in self.units}
         self.states = {unit: self.states_of(unit) for unit in self.units}
+        self.several = {unit: states for unit, states in self.states.items() if len(states) > 2}
         edges = [edge for unit in self.units for edge in self.edges(unit)]
         if is_a := self.kinds():
             edges = self.with_relatives(edges, is_a)
@@ -123,20 +126,19 @@ class _Document:
         tabled = [unit for unit, kind in kinds.items() if kind == "table"]
         tables = {unit: self.table(unit) for unit in tabled}
         parents = {unit: self.units[unit].get("parents", []) for unit in tabled}
-        more = {unit: states for unit, states in self.states.items() if len(states) > 2}
         bias = {unit: self.bias(unit) for unit in self.units if unit not in tables}
-        given = {"states": more, "tables": tables, "parents": parents} if more or tables else {}
+        given = {"states": self.several, "tables": tables, "parents": parents} if self.several or tables else {}
         try:
             found = from_edges(edges, bias=bias, gate=kinds, names=tuple(self.units), **given)
         except CycleError as error:
             raise self.cycle(error) from None
-        return replace(found, notes={unit: self.note(unit) for unit in self.units}, layers=self.layers(len(self.units)))
+        return replace(found, notes=self.notes, layers=self.layers(len(self.units)))
 
     def states_of(self, unit: str) -> tuple[str, ...]:
         """The names of its states; what two of them are called is a note."""
         given = self.units[unit].get("states", NO_YES)
         if not isinstance(given, list) or len(given) <= 2:
-            return self.note(unit).states or NO_YES
+            return self.notes[unit].states or NO_YES
         with self.at("units", unit, "states"):
             return checked_states(unit, given)
 
@@ -189,22 +191,32 @@ class _Document:
 
     def edges(self, unit: str) -> Iterator[tuple[str, str, Any]]:
         """What leads to a unit, as (parent, child, weight)."""
-        seen, more = set[str](), len(self.states[unit]) > 2
+        seen, more = set[str](), unit in self.several
         for key in ("weights", "causes", "theta"):
             table = self.units[unit].get(key, {})
             if not isinstance(table, dict):
                 raise self.wrong(f"{key} is {table!r}; write {key} = {{ flu = 0.9, cold = 0.2 }}", "units", unit, key)
             low, high = _RANGES[key]
+            if not seen and not more and self.plain(unit, table, low, high):
+                seen |= table.keys()
+                yield from zip(table, repeat(unit), map(never, table.values()) if key == "causes" else table.values())
+                continue
             for parent, value in table.items():
-                if more or len(self.states.get(parent, NO_YES)) > 2:
+                if more or parent in self.several:
                     self.check_parent(unit, key, parent, seen)
                     seen.add(parent)
                     yield parent, unit, self.block(unit, key, parent, value)
                     continue
-                usual = type(value) is float and low <= value <= high and parent in self.units and parent != unit
-                weight = value if usual and parent not in seen else self.edge(unit, key, parent, value, seen)
+                weight = self.edge(unit, key, parent, value, seen)
                 seen.add(parent)
                 yield parent, unit, never(weight) if key == "causes" else weight
+
+    def plain(self, unit: str, table: dict[str, Any], low: float, high: float) -> bool:
+        """Are they all numbers in their range, from other units with two states? Nearly all are, and there are many."""
+        values = table.values()
+        if set(map(type, values)) != {float} or math.isnan(sum(values)) or min(values) < low or max(values) > high:
+            return False
+        return unit not in table and table.keys() <= self.units.keys() and table.keys().isdisjoint(self.several)
 
     def edge(self, unit: str, key: str, parent: str, value: Any, seen: set[str]) -> float:
         """A number that is not as usual: a whole one, or what is wrong with it."""

@@ -112,7 +112,7 @@ def from_edges(
     if names is not None and len(listed) > len(named):
         raise NetworkError(f"unit {listed[len(named)]!r} is not among the given names")
     ends = np.array(parent, np.int64), np.array(child, np.int64)
-    arrays = any(isinstance(value, list | tuple | np.ndarray) for value in (*weight, *biases.values()))
+    arrays = any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, (*weight, *biases.values()))))
     if states is None and not tabled and not arrays:
         h = [biases.get(name, 0.0) for name in listed]
         network = _assemble(listed, *ends, weight, h)

@@ -21,14 +21,20 @@ _AT_ONCE = 1 << 14  # edges
 def predict_rows(model: Model, states: States, bias: FloatArray, means: FloatArray) -> None:
     """Fill in the means that are NaN, rows by columns, parents first; `bias` has the evidence absorbed."""
     wanted = (states < 0) & np.isnan(means[:, model.threshold[:-1]])
-    some, size, start = np.flatnonzero(wanted.any(axis=0)), np.diff(model.indptr) + 1, 0
+    some, size = np.flatnonzero(wanted.any(axis=0)), np.diff(model.indptr) + 1
     model = model._replace(parent=np.append(model.parent, -1), weight=np.append(model.weight, 0.0))  # of no edge
-    newest = np.where(size > 1, np.maximum.reduceat(model.parent, model.indptr[:-1]), -1)
-    for k in range(1, len(some) + 1):
-        if k == len(some) or newest[some[k]] >= some[start]:  # those before it do not depend on each other
-            row, v = np.nonzero(wanted[:, some[start:k]])
-            v, start = some[start:k][v], k
-            for case in np.split(np.arange(len(v)), np.flatnonzero(np.diff(np.cumsum(size[v]) // _AT_ONCE)) + 1):
+    newest = np.maximum.reduceat(np.where(size[model.parent] > 1, model.parent, -1), model.indptr[:-1])
+    first, rest, start = some[size[some] == 1], some[size[some] > 1], 0
+    groups = [first]  # those of a group do not depend on each other
+    for k in range(1, len(rest) + 1):
+        if k == len(rest) or newest[rest[k]] >= rest[start]:
+            groups.append(rest[start:k])
+            start = k
+    for group in groups:
+        row, place = np.nonzero(wanted[:, group])
+        v = group[place]
+        for case in np.split(np.arange(len(v)), np.flatnonzero(np.diff(np.cumsum(size[v]) // _AT_ONCE)) + 1):
+            if len(case):
                 _predict(model, states, bias, means, row[case], v[case])
 
 

@@ -57,9 +57,8 @@ class Sums:
             return Solution(bound, means, done, np.zeros(len(states), np.int64))
         effort = Effort(LIMIT, 1, progress=False)
         bound, means = enumerate_states(network, states, effort)
-        size = np.diff(network.graph.indptr)
-        named = (i for i, name in enumerate(network.names) if name in self.wanted)
-        wanted = np.array([i for i in named if size[i]], np.int64)  # a variable without parents has its prior
+        below = np.flatnonzero(np.diff(network.graph.indptr)).tolist()  # a variable without parents has its prior
+        wanted = np.array([i for i in below if network.names[i] in self.wanted], np.int64)
         rows, which = np.nonzero(np.isnan(means[:, wanted]))
         if len(rows) > _MOST:
             raise TooManyHiddenError(f"{len(rows):,} more sums are needed; use a solver instead")
