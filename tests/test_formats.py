@@ -140,8 +140,7 @@ def test_what_is_written_is_read_back(tmp_path, ending, network):
     again = sb.read(tmp_path / f"x.{ending}")
     assert set(again.names) == set(network.names)
     for name in network.names:
-        states = tuple(state.replace(" ", "_") if ending == "xdsl" else state for state in network.states[name])
-        assert again.states[name] == (("0", "1") if network.is_binary and ending != "xdsl" else states)
+        assert again.states[name] == (("0", "1") if network.is_binary and ending != "xdsl" else network.states[name])
         own, back = network.family(name), again.family(name)
         axes = [back.parents.index(parent) for parent in own.parents]
         rows = own.every_row()
@@ -152,17 +151,28 @@ def test_what_is_written_is_read_back(tmp_path, ending, network):
         assert back.distribution(given) == pytest.approx(own.distribution(rows), abs=1e-12)
         if ending == "xdsl" and own.parents:
             assert (own.gate == 1) == (back.gate == 1)
-    if ending != "xdsl":
-        sb.write(again, tmp_path / f"y.{ending}")
-        assert sb.read(tmp_path / f"y.{ending}") == again
+    sb.write(again, tmp_path / f"y.{ending}")
+    assert sb.read(tmp_path / f"y.{ending}") == again
 
 
-def test_names_that_genie_does_not_take_become_identifiers(tmp_path):
+def test_names_that_genie_does_not_take_become_identifiers_and_come_back(tmp_path):
     net = sb.noisy_or({("the flu", "a b"): 0.9, ("the flu", "a_b"): 0.2}, leak=0.01, prior=0.05)
+    three = sb.from_edges({}, bias={"how much": [0.5, 1.0]}, states={"how much": ["none", "a <lot>\r", "a_lot"]})
+    three = three.with_notes({"how much": sb.Note(about="what it is")})
+    for one in (net, three):
+        sb.write(one, tmp_path / "x.xdsl")
+        again = sb.read(tmp_path / "x.xdsl")
+        assert (again.names, again.states, again.notes) == (one.names, one.states, one.notes)
+    text = (tmp_path / "x.xdsl").read_text()
+    assert re.findall('<(?:cpt|state) id="([^"]*)"', text)[:4] == ["how_much", "none", "a__lot__", "a_lot"]
+    assert "<name>what it is</name>" in text
+
     sb.write(net, tmp_path / "x.xdsl")
-    again = sb.read(tmp_path / "x.xdsl")
-    assert set(again.names) == {"the_flu", "a_b", "a_b_2"}
-    assert again.notes["the_flu"].about == "the flu"
+    text = (tmp_path / "x.xdsl").read_text()
+    assert re.findall('<(?:cpt|noisymax) id="([^"]*)"', text) == ["the_flu", "a_b", "a_b_2"]
+    assert read(tmp_path, re.sub("<sbnet>.*</sbnet>", "", text, flags=re.DOTALL), "y.xdsl").notes["a_b"].about == "a b"
+    with pytest.raises(FileFormatError, match="its names make two nodes one"):
+        read(tmp_path, text.replace("<name>the flu</name>", "<name>a_b</name>"), "y.xdsl")
 
 
 def _published():

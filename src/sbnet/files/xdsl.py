@@ -54,7 +54,11 @@ class _Nodes:
             if not own or own in self.nodes:
                 raise self.wrong(f"there are two nodes {own[:60]!r}" if own else "a node has no name (id)", node)
             self.nodes[own] = node
-        self.states = {own: self.state_names(own) for own in self.nodes}
+        written = {node.get("id", ""): node for node in root.iterfind("extensions/sbnet/node")}
+        self.called = {own: (written[own].findtext("name") if own in written else None) or own for own in self.nodes}
+        if len(set(self.called.values())) < len(self.called):
+            raise self.wrong("its names make two nodes one", root.findall("extensions/sbnet")[0])
+        self.states = {own: self.state_names(own, written.get(own)) for own in self.nodes}
         labels = root.iterfind("extensions/genie//node")
         self.about = {node.get("id", ""): (node.findtext("name") or "").strip() for node in labels}
         genie = root.find("extensions/genie")
@@ -63,8 +67,9 @@ class _Nodes:
     def wrong(self, message: str, node: Element) -> FileFormatError:
         return at(place_of(node), message, self.name)
 
-    def state_names(self, own: str) -> tuple[str, ...]:
-        states = tuple(state.get("id", "") for state in self.nodes[own].iterfind("state"))
+    def state_names(self, own: str, written: Element | None) -> tuple[str, ...]:
+        called = {} if written is None else {one.get("id", ""): one.text for one in written.iterfind("state")}
+        states = tuple(called.get(one := state.get("id", "")) or one for state in self.nodes[own].iterfind("state"))
         if len(states) < 2 or len(set(states)) < len(states):
             what = "two of them have the same name" if len(states) > 1 else "a unit needs two or more"
             raise self.wrong(f"variable {own[:60]!r} has {len(states)} states; {what}", self.nodes[own])
@@ -79,11 +84,12 @@ class _Nodes:
         if own in parents or len(set(parents)) < len(parents):
             raise self.wrong(f"the table of {own[:60]!r} names a variable twice", node)
         about, states = self.about.get(own, ""), self.states[own]
-        about = "" if about == own else about
+        name, above = self.called[own], tuple(self.called[parent] for parent in parents)
+        about = "" if about in (own, name) else about
         if node.tag == "noisymax":
             formula = self.noisy_max(own, node, parents)
-            return Variable(own, states, parents, np.zeros((0, len(states))), about, formula)
-        return Variable(own, states, parents, self.table(own, node, parents), about)
+            return Variable(name, states, above, np.zeros((0, len(states))), about, formula)
+        return Variable(name, states, above, self.table(own, node, parents), about)
 
     def noisy_max(self, own: str, node: Element, parents: tuple[str, ...]) -> NoisyMax:
         """Each state of each parent alone, in the order that <strengths> says, and the leak: a distribution each."""

@@ -38,7 +38,8 @@ def write_xmlbif(network: Network, name: str) -> None:
 def write_xdsl(network: Network, name: str) -> None:
     """Write a network as GeNIe has it: noisy-OR variables as noisy-MAX nodes, all others with tables.
 
-    GeNIe's names are identifiers: in others, what is no letter, digit or _ becomes _, and the name goes into the label.
+    GeNIe's names are identifiers: in others, what is no letter, digit or _ becomes _. The label has the name of such a
+    variable, and an extension, which other programs step over, those of such variables and states.
     """
     called = _identifiers(network.names)
     noisy = {own for own in network.names if network.gate[network.index(own)] == NOISY_OR and network.parents(own)}
@@ -51,7 +52,18 @@ def write_xdsl(network: Network, name: str) -> None:
     for own in network.names:
         label = network.notes[own].about or ("" if called[own] == own else own)
         lines += [f"<node id={quoteattr(called[own])}><name>{_text(label)}</name></node>"] if label else []
-    write_atomically(name, "\n".join([*lines, "</genie>", "</extensions>", "</smile>", ""]).encode())
+    lines += ["</genie>", "<sbnet>", *_renamed(network, called), "</sbnet>", "</extensions>", "</smile>", ""]
+    write_atomically(name, "\n".join(lines).encode())
+
+
+def _renamed(network: Network, called: dict[str, str]) -> Iterable[str]:
+    """The names of variables and states that are no identifiers, by what they are called in the file."""
+    for own, word in called.items():
+        states = _identifiers(network.states[own]).items()
+        listed = "".join(f"<state id={quoteattr(w)}>{_text(state)}</state>" for state, w in states if w != state)
+        listed = (f"<name>{_text(own)}</name>" if word != own else "") + listed
+        if listed:
+            yield f"<node id={quoteattr(word)}>{listed}</node>"
 
 
 def _cpt(family: Family, called: dict[str, str], turned: list[bool]) -> str:
@@ -113,4 +125,4 @@ def _numbers(row: FloatArray) -> str:
 def _text(text: str) -> str:
     if _UNWRITTEN.search(text):
         raise FileFormatError(f"{text[:60]!r} cannot be written in XML, which has no such characters; rename it")
-    return escape(text)
+    return escape(text, {"\r": "&#13;"})
