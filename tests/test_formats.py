@@ -87,6 +87,30 @@ def test_files_are_known_by_their_content(tmp_path, ending):
         read(tmp_path, "what is this?", "x.txt")
 
 
+@pytest.mark.parametrize("ending", ["bif", "net", "xdsl", "uai", "toml", "dsc"])
+def test_a_wrong_suffix_is_named_with_the_right_one(tmp_path, ending):
+    other = "bif" if ending == "net" else "net"
+    net = read(tmp_path, NET, "garden.net")
+    if other == "bif":
+        sb.write(net, tmp_path / "garden.bif")
+    text = (tmp_path / f"garden.{other}").read_text()
+    with pytest.raises(FileFormatError, match=rf"; it begins as \.{other} files do, so let its name end in that"):
+        read(tmp_path, text, f"x.{ending}")
+    with pytest.raises(FileFormatError) as error:
+        read(tmp_path, "what is this?", f"x.{ending}")
+    assert "it begins" not in str(error.value)
+
+
+def test_other_xml_and_compressed_texts_are_told_apart(tmp_path):
+    for text in ("", "<html>404 not found</html>"):
+        with pytest.raises(FileFormatError, match=r"x\.xml cannot be read: its content is neither XMLBIF nor GeNIe's"):
+            read(tmp_path, text, "x.xml")
+    for ending in ("net", "toml", "xdsl"):
+        (tmp_path / f"x.{ending}").write_bytes(gzip.compress(NET.encode()))
+        with pytest.raises(FileFormatError, match=r"is compressed; let its name end in \.gz"):
+            sb.read(tmp_path / f"x.{ending}")
+
+
 def test_an_xml_file_may_be_genies(tmp_path):
     sb.write(sb.noisy_or({("flu", "fever"): 0.9}, leak=0.01, prior=0.05), tmp_path / "visit.xdsl")
     net = read(tmp_path, (tmp_path / "visit.xdsl").read_text(), "visit.xml")

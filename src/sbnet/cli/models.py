@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 from sbnet.datasets import car_path, clinic_path
 from sbnet.errors import FileFormatError, ParameterError
-from sbnet.files import read, write
+from sbnet.files import kind_of, read, write
 from sbnet.files.atomic import check_target
 from sbnet.model.network import Network
 
@@ -34,7 +34,7 @@ def read_model(chosen: argparse.Namespace) -> Network:
         plain = chosen.model
         for ending in _PACKED:
             plain = plain.removesuffix(ending)
-        if plain.endswith(_TABLES):  # model and table are easily swapped
+        if plain.endswith(_TABLES) and not _is_network(chosen.model):  # model and table are easily swapped
             raise ParameterError(
                 f"{chosen.model} is a table; the model comes first, as in sbnet score model.sbn {chosen.model}. sbnet "
                 "fit learns a model"
@@ -43,10 +43,16 @@ def read_model(chosen: argparse.Namespace) -> Network:
     data = sys.stdin.buffer.read()
     if not data:
         raise FileFormatError("standard input is empty; it should hold a network")
-    with _passing(chosen.ending or (".sbn" if data[8:9] == b"{" else ".toml")) as path:
+    with _passing(chosen.ending or kind_of(data) or (".sbn" if data[8:9] == b"{" else ".toml")) as path:
         with open(path, "wb") as file:
             file.write(data)
         return _read(path)
+
+
+def _is_network(name: str) -> bool:
+    with contextlib.suppress(OSError), open(name, "rb") as file:
+        return kind_of(file.read(4096)) is not None
+    return False
 
 
 def _place(name: str) -> str:

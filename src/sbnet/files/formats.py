@@ -109,14 +109,20 @@ def read(path: PathLike) -> Network | Any:
     # A pipe can be read once, so that its name alone decides.
     if suffix == OWN or (is_tensors(name) if os.path.isfile(name) else suffix not in _READ or suffix == ".xml"):
         return read_own(name)
-    if suffix == ".toml":
-        return read_toml(name)
-    if suffix not in _TABLES:
-        suffix = _by_content(name)
-    if suffix not in _TABLES:
+    content = _kind(name) if suffix not in _READ or suffix == ".xml" else None
+    suffix = content or suffix
+    if suffix == ".xml":
+        raise FileFormatError(f"{name} cannot be read: its content is neither XMLBIF nor GeNIe's XDSL")
+    if suffix != ".toml" and suffix not in _TABLES:
         listed = ", ".join(_READ)
         raise FileFormatError(f"{name} cannot be read: {_called(suffix)}, none of {listed}, nor is its content sbnet's")
-    return assembled(_TABLES[suffix](name), name)
+    try:
+        return read_toml(name) if suffix == ".toml" else assembled(_TABLES[suffix](name), name)
+    except FileFormatError as error:
+        kind = _kind(name) if os.path.isfile(name) else None
+        if kind is None or _TABLES[kind] is _TABLES.get(suffix):
+            raise
+        raise FileFormatError(f"{error}; it begins as {kind} files do, so let its name end in that") from None
 
 
 def write(network: Network | NetworkMixture, path: PathLike) -> None:
@@ -166,16 +172,19 @@ def write(network: Network | NetworkMixture, path: PathLike) -> None:
         _WRITERS[suffix](network, name)
 
 
-def _by_content(name: str) -> str:
-    """The suffix that a file of another program should have, by how it begins; its own if that says nothing."""
+def kind_of(begin: bytes) -> str | None:
+    """The suffix that a file of another program should have, by how it begins; None if that says nothing."""
+    return next((suffix for pattern, suffix in _CONTENT if pattern.match(begin.removeprefix(b"\xef\xbb\xbf"))), None)
+
+
+def _kind(name: str) -> str | None:
     with open(name, "rb") as file:
-        begin = file.read(2)
-    with gzip.open(name) if begin == b"\x1f\x8b" else open(name, "rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    with gzip.open(name) if packed else open(name, "rb") as file:
         try:
-            begin = file.read(4096).removeprefix(b"\xef\xbb\xbf")
+            return kind_of(file.read(4096))
         except (EOFError, OSError, zlib.error):
-            begin = b""
-    return next((suffix for pattern, suffix in _CONTENT if pattern.match(begin)), _suffix(name))
+            return None
 
 
 def _suffix(name: str) -> str:

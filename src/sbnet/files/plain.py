@@ -56,7 +56,10 @@ def read_bytes(name: str) -> bytes:
     if size > MOST_BYTES:
         most = f"{MOST_BYTES // 10**6} MB"
         raise FileFormatError(f"{name} has more than {most} of text; keep such a network in a .sbn file")
-    return b"".join(chunks)
+    data = b"".join(chunks)
+    if data.startswith(b"\x1f\x8b") and not packed:
+        raise FileFormatError(f"{name} is compressed; let its name end in .gz")
+    return data
 
 
 def read_xml(name: str) -> Element:
