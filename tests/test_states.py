@@ -773,8 +773,14 @@ def test_text_files_name_states_and_have_tables_by_rows(tmp_path):
     ("old", "new", "message"),
     [
         ('"mild", "high"]', '"mild", "mild"]', r"line 10, column 1: two states of 'fever' are called 'mild'"),
+        ('["none", "mild", "high"]', '["none"]', "line 10, column 1: 'fever' has 1 state; .* Give at least two names"),
+        (
+            '["none", "mild", "high"]',
+            '"mild"',
+            "line 10, column 1: the states of 'fever' is 'mild'; give a list of names",
+        ),
         ("high = 0.6", "hi = 0.6", r"line 13, column 12: .* names 'hi', which is not one of the states; did you mean"),
-        ("high = 0.6", "high = 0.8", r"line 13, column 12: .*sum to 1.1; what is left to 1 is that of 'none'"),
+        ("high = 0.6", "high = 0.8", r"column 12: the probabilities of 'flu' -> 'fever' sum to 1.1; what is left to 1"),
         ("high = 0.6", "high = 60", r"line 13, column 32: .* is 60; a probability lies between 0 and 1; write 60 % as"),
         ("high = 0.6", 'high = "x"', r"line 13, column 32: .* is 'x'; it is a probability, such as 0.05"),
         ("much = [0.2, 0.1]", "much = 0.2", r"line 13, column 78: .*\['much'\] is 0.2; give probabilities by state"),
@@ -785,6 +791,12 @@ def test_text_files_name_states_and_have_tables_by_rows(tmp_path):
         ('["fever", "flu"]', '["fever", "flue"]', "line 16, column 1: 'flue' is not a unit; did you mean 'flu'"),
         ('["fever", "flu"]', '["fever", "ill"]', "line 16, column 1: 'ill' is its own parent"),
         ("[0.1, 0.9], ", "", r"line 17, column 1: the table of 'ill' has shape \(5, 2\); it has a row of 2"),
+        ("[0.1, 0.9], ", "[0.1], ", "line 17, column 1: the table of 'ill' must be numbers: rows differ in length"),
+        (
+            '["fever", "flu"]',
+            "[]",
+            "line 17, column 1: the table of 'ill' has 6 rows, and 'ill' no parents; .* parents =",
+        ),
         (
             "[0.1, 0.9]",
             "[0.1, 0.8]",

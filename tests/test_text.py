@@ -218,7 +218,7 @@ TYPOS = [
     ("[units.cold]", '[units.""]', "a unit has an empty name"),
     ("prior = 0.05", "prior = 0,05", "line 4, column 10: this is not TOML"),
     ('about = "influenza"', "about = 3", "line 2, column 1: about is 3; give a text"),
-    ('about = "influenza"', 'states = ["a"]', "line 2, column 1: states is ['a']; give what 0 and 1 are called"),
+    ('about = "influenza"', 'states = ["a"]', "line 2, column 1: 'flu' has 1 state; one state is certain"),
     ("[units.flu]", "layers = [1]\n[units.flu]", "line 1, column 1: layers is [1]; it lists the sizes"),
     ("prior = 0.05", "prior = " + "9" * 5000, "holds a value that cannot be read"),
     ("prior = 0.05", "prior = 0x" + "f" * 9000, "holds a value that cannot be read"),

@@ -116,8 +116,8 @@ class _Document:
             raise self.wrong("there are no units; write a table [units.NAME] for each", "units")
         for unit in self.units:
             self.check_unit(unit)
-        self.notes = {unit: self.note(unit) for unit in self.units}
         self.states = {unit: self.states_of(unit) for unit in self.units}
+        self.notes = {unit: self.note(unit) for unit in self.units}
         self.several = {unit: states for unit, states in self.states.items() if len(states) > 2}
         edges = [edge for unit in self.units for edge in self.edges(unit)]
         if is_a := self.kinds():
@@ -136,11 +136,10 @@ class _Document:
 
     def states_of(self, unit: str) -> tuple[str, ...]:
         """The names of its states; what two of them are called is a note."""
-        given = self.units[unit].get("states", NO_YES)
-        if not isinstance(given, list) or len(given) <= 2:
-            return self.notes[unit].states or NO_YES
+        if "states" not in self.units[unit]:
+            return NO_YES
         with self.at("units", unit, "states"):
-            return checked_states(unit, given)
+            return checked_states(unit, self.units[unit]["states"])
 
     @contextmanager
     def at(self, *path: str) -> Iterator[None]:
@@ -283,7 +282,7 @@ class _Document:
         own, above = self.states[unit], self.states[parent]
         with self.at(*path):
             if key == "causes":
-                p = effects_by_state(f"the probability {parent!r} -> {unit!r}", value, above, own, self.number_at(path))
+                p = effects_by_state(f"{parent!r} -> {unit!r}", value, above, own, self.number_at(path))
                 return np.stack([thresholds_of(row, "noisy-or", np.zeros(len(own) - 1)) for row in p], axis=1)
             found = numbers(value, (len(own) - 1, len(above) - 1), what)
             return self.checked(found, what, path, positive=key == "theta")
@@ -319,6 +318,9 @@ class _Document:
                 rows, shape = as_floats(given, f"the table of {unit!r}"), (math.prod(sizes), len(self.states[unit]))
                 if rows.shape == shape:
                     given = rows.reshape(*sizes, shape[1])
+                elif not parents and rows.ndim > 1:
+                    text = 'no parents; name them, as in parents = ["flu"]'
+                    raise NetworkError(f"the table of {unit!r} has {len(rows)} rows, and {unit!r} {text}")
                 elif rows.shape != (*sizes, shape[1]):
                     text = f"a row of {shape[1]} probabilities for each of the {shape[0]} joint states of its parents"
                     raise NetworkError(f"the table of {unit!r} has shape {rows.shape}; it has {text}")
@@ -379,8 +381,8 @@ class _Document:
     def note(self, unit: str) -> Note:
         table = self.units[unit]
         given = {key: table[key] for key in (*WORDS, "states") if key in table}
-        if isinstance(given.get("states"), list) and len(given["states"]) > 2:
-            del given["states"]
+        if len(self.states[unit]) > 2:
+            given.pop("states", None)
         for key, value in given.items():
             try:
                 Note(**{key: value})

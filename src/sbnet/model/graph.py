@@ -127,7 +127,8 @@ def as_floats(values: Any, what: str = "weights and biases") -> FloatArray:
     try:
         return checks.floats(values)
     except (TypeError, ValueError, OverflowError) as error:
-        raise NetworkError(f"{what} must be numbers: {error}") from None
+        why = "rows differ in length" if "inhomogeneous" in str(error) else error
+        raise NetworkError(f"{what} must be numbers: {why}") from None
 
 
 def _whole_numbers(name: str, values: Any) -> IndexArray:
