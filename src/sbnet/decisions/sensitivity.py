@@ -495,7 +495,7 @@ def _states_of(
     title: str, states: tuple[str, ...], p: FloatArray, changed: Callable[[FloatArray], Family]
 ) -> Iterator[_Number]:
     """The probability of each state but the first, which takes up the difference, if there is any."""
-    for k in np.flatnonzero(p[0] + p[1:]) + 1:
+    for k in (np.flatnonzero(p[0] + p[1:]) + 1).tolist():
 
         def at(theta: float, k: int = k) -> Family:
             new = p.copy()
