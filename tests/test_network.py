@@ -219,7 +219,10 @@ OUTSIDE[3, 0] = OUTSIDE[0, 3] = 1.0
         ),
         ({"weight": {("wet", "rain"): 1.0}}, "there is no edge 'wet' -> 'rain' whose weight could change"),
         ({"weight": {"rw": 1.0}}, "the keys of a mapping of weights are (parent, child); got 'rw'"),
-        ({"weight": {("rain", "wet"): [1.0, 2.0]}}, "a weight or a bias is one number; got [1.0, 2.0]"),
+        (
+            {"weight": {("rain", "wet"): [1.0, 2.0]}},
+            "the weight 'rain' -> 'wet' is [1.0, 2.0]; two states ask for one number",
+        ),
         ({"bias": [0.0]}, "bias has shape (1,); expected (4,), one number per unit"),
         ({"bias": np.zeros((4, 1))}, "bias has shape (4, 1); expected (4,), one number per unit"),
         (
@@ -236,7 +239,7 @@ OUTSIDE[3, 0] = OUTSIDE[0, 3] = 1.0
         ),
         (
             {"bias": {"wet": "high"}},
-            "weights and biases must be numbers: could not convert string to float: 'high'",
+            "the bias of 'wet' must be numbers: could not convert string to float: 'high'",
         ),
     ],
 )

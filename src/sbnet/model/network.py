@@ -572,9 +572,9 @@ def _edge_name(parent: Any, child: Any) -> str:
 
 def numbers(value: Any, shape: tuple[int, ...], what: str) -> FloatArray:
     """A weight or a bias: one number for two states, else an array of the shape that the states ask for."""
-    given = as_floats(value)
+    given = as_floats(value, what)
     if given.ndim and shape in ((1,), (1, 1)) and given.shape != shape:
-        raise NetworkError(f"a weight or a bias is one number; got {checks.shown(value)}")
+        raise NetworkError(f"{what} is {checks.shown(value)}; two states ask for one number")
     if math.prod(shape) == 1 and given.size == 1:
         return given.reshape(shape)
     if given.shape != shape:
