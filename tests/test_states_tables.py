@@ -11,7 +11,7 @@ from scipy.special import logsumexp
 import oracle
 import sbnet as sb
 from sbnet.bounds.upper import buckets
-from sbnet.errors import ConvergenceWarning, TooRareError
+from sbnet.errors import ConvergenceWarning, EvidenceError, TooRareError
 from sbnet.inference import Status
 from sbnet.inference.solvers import families, tabular
 from sbnet.inference.solvers.particles import average
@@ -72,6 +72,16 @@ def test_a_likelihood_of_zero_excludes_a_state(network, data, seed):  # weights 
                 assert exact[network.names[i]][network.states[network.names[i]][k]] <= 1e-15  # one less the others
 
 
+@pytest.mark.parametrize("ask", [sb.next_question, sb.contributions, sb.sensitivity, sb.posterior_intervals])
+def test_what_only_a_sum_shows_to_be_impossible_is_refused(ask):
+    """Two sums modulo two of the same coins differ: each variable alone could be anything."""
+    odd = [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
+    edges = [(coin, total, None) for total in "st" for coin in "ab"]
+    net = sb.from_edges(edges, tables={"s": odd, "t": odd, "a": [0.5, 0.5], "b": [0.5, 0.5]})
+    with pytest.raises(EvidenceError, match="the evidence is impossible: no joint state .* leave out a finding"):
+        ask(net, {"s": 1, "t": 0}, **({} if ask is sb.posterior_intervals else {"about": "a"}))
+
+
 def test_evidence_that_only_an_excluded_state_explains_is_impossible():
     net = sb.from_edges([("u", "v", [[0.0, 0.0]]), ("u", "w", None)], bias={"u": [0.0, 0.0]},
                         states={"u": ["a", "b", "c"]}, tables={"w": [[1, 0], [1, 0], [0, 1]]})  # fmt: skip
@@ -88,6 +98,19 @@ def test_gibbs_samples_tables(clinic, evidence):
     assert found.means == pytest.approx(exact.means, abs=0.04)
     again = sb.infer_many(clinic, [evidence, {"d": "low"}], solver=sb.Gibbs(samples=600))
     assert np.array_equal(again.means[0], found.means)  # whatever stands beside it
+
+
+def test_gibbs_has_no_posterior_of_impossible_evidence():
+    """A row that cannot be is told as one, and those beside it are answered."""
+    net = sb.from_edges([("a", "b", None), ("b", "c", [[1.0, 2.0]])], states={"b": ["x", "y", "z"]},
+                        tables={"b": [[1, 0, 0], [0, 0.5, 0.5]]})  # fmt: skip
+    solver = sb.Gibbs(samples=20, burn_in=2)
+    found = sb.infer(net, {"a": "no", "b": "z"}, solver=solver)
+    assert found.status == Status.IMPOSSIBLE
+    assert np.isnan(found["c"])
+    rows = sb.infer_many(net, [{"a": "no", "b": "z"}, {"a": "no"}], solver=solver)
+    assert rows.means[1] == pytest.approx(sb.infer(net, {"a": "no"}, solver=solver).means)
+    assert sb.infer(net, {"b": {"x": 0, "y": 0.5, "z": 0.5}, "a": "no"}, solver=solver).status == Status.IMPOSSIBLE
 
 
 def test_particles_and_estimates_know_tables(clinic):

@@ -43,12 +43,11 @@ from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_b
 from sbnet.questions.batches import answers
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask
-from sbnet.questions.support import IMPOSSIBLE
+from sbnet.questions.support import NO_STATE, refusal
 
 __all__ = ["Certificate", "Certificates", "CertifySettings", "PosteriorIntervals", "certify", "posterior_intervals"]
 
 Effort: TypeAlias = Literal["fast", "normal", "high"]
-_NO_STATE = f"{IMPOSSIBLE}: no joint state of the hidden variables has a probability above zero"
 
 
 @dataclass(frozen=True)
@@ -274,7 +273,7 @@ def posterior_intervals(
     for i, enclosed in zip(open_, (unit for block in blocks for unit in block), strict=True):
         known[i] = _shares(enclosed, slack)
         if all(high == 0.0 for _, high in known[i]):
-            raise EvidenceError(f"{_NO_STATE}; leave out a finding, or give the unit a leak")
+            raise refusal()
     answer = {network.names[i]: _by_state(network, i, known[i]) for i in asked}
     return PosteriorIntervals.of(network, row, answer, effort, how.proven)
 
@@ -433,7 +432,7 @@ def _cost_of_logarithms(enclosed: Enclosed) -> float:
 def _summed(found: Eliminated, task: _Task) -> Certificate:
     """The certificate of a row whose variables are eliminated."""
     if found.value == -math.inf:
-        return _impossible(_NO_STATE, task)
+        return _impossible(NO_STATE, task)
     low, high, value = found.lower, found.upper, min(found.value, 0.0)
     how, source = task.how, "elimination of all hidden variables"
     parts = (low, high, value, 0.0, True, source, source, math.nan, math.nan, how.effort, how.proven, (low, high))

@@ -20,6 +20,7 @@ from sbnet.questions.by_state import columns_at
 from sbnet.questions.evidence import OnePattern, as_evidence
 from sbnet.questions.question import Question, ask_one
 from sbnet.questions.reduction import live_variables
+from sbnet.questions.support import refusal
 
 _COMPILED = 1 << 17
 """Edges of all rows from which on sums are worth a compiler, whose import takes a second."""
@@ -96,9 +97,12 @@ def answers(present: Present, others: list[dict[str, Any]], targets: IndexArray,
     if solver is not None:
         return ask(solver)
     try:
-        return ask(sums_about(present, targets))._replace(exact=True)
+        found = ask(sums_about(present, targets))._replace(exact=True)
     except TooManyHiddenError:
         return ask(MeanField())
+    if found.bound[0] == -np.inf:
+        raise refusal()
+    return found
 
 
 def sums_about(present: Present, targets: IndexArray) -> Sums:

@@ -34,6 +34,7 @@ from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import ask_one
 from sbnet.questions.reduction import live_variables
+from sbnet.questions.support import refusal
 
 if TYPE_CHECKING:
     import pandas
@@ -217,6 +218,8 @@ def sensitivity(
     small = network.subnetwork(np.flatnonzero(live_variables(network.model, seen)).tolist())
     causes = [network.names[i] for i in hidden]
     now = _Sums.of(small, named, causes, limit)
+    if now.log_p == -math.inf:
+        raise refusal()
     place = int(np.argmax(now.means))
     if target is not None:
         variable, state = (int(array[target]) for array in network.columns)

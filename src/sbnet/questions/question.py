@@ -238,7 +238,7 @@ class Question:
     def check_possible(self) -> None:
         """A single row that has a posterior, or an error: for answers that are nothing but a posterior."""
         if self.impossible[0]:
-            raise EvidenceError(f"{self.reason()}; leave out a finding, or give the unit a leak")
+            raise support.refusal(self.reason())
 
     def rule_out(self, log_p: FloatArray) -> FloatArray:
         """ln P, or a bound on it, of each row: minus infinity where the evidence is impossible.

@@ -25,6 +25,7 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, IndexArray, States
+from sbnet.errors import EvidenceError
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
@@ -32,10 +33,16 @@ from sbnet.questions import domains
 from sbnet.questions.reduction import stretches
 
 IMPOSSIBLE = "the evidence is impossible"
+NO_STATE = f"{IMPOSSIBLE}: no joint state of the hidden variables has a probability above zero"
 _ROUNDING = 1e-9  # of certain log-odds that are the sum of a weight and a bias
 _NAMED = 3  # causes that a sentence names
 EXCLUDED = 2000.0
 """Inputs that are lower by more than this stand for a probability of zero: likelihoods differ by e^1454 at most."""
+
+
+def refusal(reason: str = NO_STATE) -> EvidenceError:
+    """What is said where an answer would be nothing but a posterior."""
+    return EvidenceError(f"{reason}; leave out a finding, or give the unit a leak")
 
 
 def depth(network: Network) -> float:

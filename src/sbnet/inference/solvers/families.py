@@ -21,6 +21,7 @@ from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of, uniforms
 from sbnet.model.network import Network
 from sbnet.questions.reduction import live_variables
+from sbnet.questions.support import impossible
 
 _PARTICLES = 256
 """From which chains are given states to begin with."""
@@ -203,8 +204,8 @@ def begin(row: Row, number: int, seed: np.uint64) -> States:
     best = most_probable_state(row.network, row.row, row.live)
     if best is None:
         raise TooRareError(
-            f"none of {len(cloud.states):,} particles has a positive probability, and elimination is too large to find "
-            "a state that has; give fewer findings, or tables without zeros"
+            f"none of {len(cloud.states):,} particles has a positive probability, and elimination finds no state that "
+            "has, or is too large; ask log_likelihood(), or give fewer findings, or tables without zeros"
         )
     return np.repeat(best[None, :], number, axis=0)
 
@@ -241,10 +242,15 @@ def sweeps(row: Row, states: States, numbers: Numbers, number: int) -> Iterator[
 def chain_means(
     network: Network, states: States, seed: np.uint64, samples: int, burn_in: int, chains: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Means of conditional probabilities in each chain, rows by chains by columns, and their variances."""
+    """Means of conditional probabilities in each chain, rows by chains by columns, and their variances.
+
+    They are zeros in rows that are impossible.
+    """
     means = np.zeros((len(states), chains, len(network.bias)))
-    within = np.zeros_like(means)
+    within, gone = np.zeros_like(means), impossible(network, states)
     for r, (evidence, own) in enumerate(zip(states, row_seeds(seed, states), strict=True)):
+        if gone[r]:
+            continue
         row = Row(network, evidence)
         for v in np.flatnonzero(evidence != HIDDEN).tolist():
             means[r, :, network.columns_of(v)] = np.arange(1, network.n_states[v]) == evidence[v]
