@@ -180,6 +180,7 @@ def test_the_result_prints_and_plots(data):
     assert repr(result).startswith("FitResult: 2 epochs in ")
     ax = result.plot()
     assert [line.get_label() for line in ax.lines] == ["bound", "bound, held-out rows"]
+    assert len({line.get_marker() for line in ax.lines}) == 2  # told apart without their colours
     assert_allclose(ax.lines[0].get_ydata(), result.bounds)
     ax.figure.clear()
 

@@ -106,6 +106,14 @@ def test_every_unit_has_its_name(net):
     assert {text.get_text() for text in texts(plots.network(net), "unit")} == set(net.names)
 
 
+def test_only_noisy_or_variables_are_marked_as_such():
+    tables = sb.from_edges({("a", "b"): None}, tables={"b": [[0.9, 0.1], [0.2, 0.8]]})
+    assert texts(plots.network(tables), "gate") == []
+    ax = plots.network(sb.noisy_or({("a", "b"): 0.5}, prior=0.1))
+    mark, said = sorted(texts(ax, "gate"), key=lambda text: len(text.get_text()))
+    assert (mark.get_text(), said.get_text()) == ("∨", "∨ a noisy-OR variable")
+
+
 def test_a_name_is_not_read_as_a_formula():
     ax = plots.network(sb.from_edges({("$a_1$", "b\\frac"): 1.0}))
     ax.figure.canvas.draw()

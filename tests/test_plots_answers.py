@@ -185,6 +185,11 @@ def test_bars_of_a_unit_stand_beside_one_another_and_the_largest_come_first():
         assert all(first[1] <= second[0] + 1e-12 for first, second in pairwise(spans))
 
 
+def test_what_adds_nothing_to_a_breakdown_adds_no_rounding():
+    post = sb.infer(sb.datasets.example_clinic(), {"fever": 1, "cough": 1})
+    assert plots.breakdown(post).get_xlabel().endswith("the others add 0")  # they are barren
+
+
 def test_a_breakdown_says_what_it_leaves_out():
     post = sb.infer(sb.layered((4, 8), rng=0, scale=2.0), [0, 1] * 4)
     ax = plots.breakdown(post, n=3)

@@ -75,9 +75,10 @@ class FitResult:
             "bound": self.bounds,
             "bound, held-out rows": self.held_out,
         }
-        for label, values in curves.items():
+        colours, every = ("#222222", "#0072B2", "#D55E00"), max(1, len(epochs) // 15)
+        for (label, values), colour, marker in zip(curves.items(), colours, "sov", strict=True):
             if values is not None:
-                ax.plot(epochs, values, marker="o" if len(epochs) <= 30 else None, label=label)
+                ax.plot(epochs, values, color=colour, marker=marker, markevery=every, label=label)
         ax.set_xlabel("epoch")
         ax.set_ylabel("nats per row")
         ax.xaxis.set_major_locator(MaxNLocator(integer=True))

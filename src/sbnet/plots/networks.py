@@ -93,7 +93,8 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     if means is not None:  # room for the colour bar
         high[0] += grow
         low[1] = min(low[1], high[1] - 2.2 * grow)
-    if net.gate.any():  # room for what the marks mean
+    noisy = net.gate == NOISY_OR
+    if noisy.any():  # room for what the marks mean
         low[1] -= 0.4 * grow
         high[0] = max(high[0], low[0] + grow * (extent(_LEGEND, 8.0)[0] + 0.2))
     ax, zoom = _framed(ax, low, high)
@@ -104,8 +105,8 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
         _write_names(ax, place, text, MEANS(np.where(state == 1, 1.0, np.nan_to_num(mean))), zoom)
     if len(lines) <= MAX_WEIGHTS:
         _write_weights(ax, weight, lines, boxes, zoom)
-    if net.gate.any():
-        _mark_gates(ax, place[net.gate == NOISY_OR], low + 0.15 * grow, zoom, zoom * grow)
+    if noisy.any():
+        _mark_gates(ax, place[noisy], low + 0.15 * grow, zoom, zoom * grow)
     if means is not None:
         _draw_bar(ax, high[0] - 0.8 * grow, (low[1] + high[1]) / 2, grow, zoom * grow)
     return ax

@@ -182,7 +182,8 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
     ax.use_sticky_edges = False  # a bar that ends at the frame would look cut
     ax.margins(x=0.04)
     _name_rows(ax, [parts.names[i] for i in shown])
-    rest = f"; the others add {signed(parts.bound - float(total[shown].sum()))}" if len(shown) < len(total) else ""
+    others = float(np.delete(total, shown).sum())
+    rest = f"; the others add {signed(others)}" if len(shown) < len(total) else ""
     ax.set_xlabel(f"nats\n{_some(len(shown), len(total), 'variable')}{rest}")
     _legend_above(ax)
     return ax
