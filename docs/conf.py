@@ -69,6 +69,7 @@ sphinx_gallery_conf = {
     "filename_pattern": "plot_",
     "download_all_examples": False,
     "show_signature": False,
+    "min_reported_time": 1e6,  # no example says how long it took on the machine of the build
 }
 
 html_theme = "pydata_sphinx_theme"

@@ -111,10 +111,29 @@ def test_the_notebook_of_the_lab_has_the_code_of_its_page():
     assert not any("<details>" in "".join(cell["source"]) for cell in solved + open_ones)
 
 
-WORDS = "variational, ELBO, autoregressive, lasso, hyperparameter, tutorial, overconfident, calibration, Markov blanket"
+WORDS = "variational, ELBO, autoregressive, lasso, hyperparameter, tutorial, overconfident, calibration, Markov blanket, "
+WORDS += "noisy-MAX, missing data, evidence lower bound"
 
 
 @pytest.mark.parametrize("word", WORDS.split(", "))
 def test_a_search_finds_the_words_of_the_field(word):
     pages = [page for page in DOCS.glob("*/*.md") if page.parent.name != "notes"]
     assert any(word.lower() in page.read_text(encoding="utf-8").lower() for page in pages)
+
+
+WAYS = {
+    "SBNImputer(random_state=0).fit": ["guide/imputation.md"],
+    "KL is never negative": ["explain/why_bounds_hold.md"],
+    "sb.read(": ["howto/formats.md"],
+    "in processor time": ["guide/certificates.md"],
+    ":pyobject: sweep": ["paper/map.md", "../explain/theory.md#the-mean-field-equations"],  # eq. (24) in the code
+}
+
+
+@pytest.mark.parametrize("answer", WAYS)
+def test_the_landing_page_leads_to_answers_in_three_clicks(answer):
+    page = DOCS / "index.md"
+    for link in WAYS[answer]:
+        assert f"]({link})" in page.read_text(encoding="utf-8")
+        page = (page.parent / link.partition("#")[0]).resolve()
+    assert answer in page.read_text(encoding="utf-8")
