@@ -111,8 +111,8 @@ def test_the_notebook_of_the_lab_has_the_code_of_its_page():
     assert not any("<details>" in "".join(cell["source"]) for cell in solved + open_ones)
 
 
-WORDS = "variational, ELBO, autoregressive, lasso, hyperparameter, tutorial, overconfident, calibration, Markov blanket, "
-WORDS += "noisy-MAX, missing data, evidence lower bound"
+WORDS = "variational, ELBO, autoregressive, lasso, hyperparameter, tutorial, overconfident, calibration, Markov blanket"
+WORDS += ", noisy-MAX, missing data, evidence lower bound"
 
 
 @pytest.mark.parametrize("word", WORDS.split(", "))
