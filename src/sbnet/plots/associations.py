@@ -149,7 +149,7 @@ def _bars(
     ax.set_yticks(range(len(values)), [f"{cut(a, 24)} – {cut(b, 24)}" for a, b in strongest], size=9)
     plain(ax)
     low, high = min([0.0, *values]), max([0.0, *values]) if values else 1.0
-    room = (0.38 if stable else 0.18) * (high - low)
+    room = (0.5 if stable else 0.2) * (high - low)
     ax.set(xlim=(low - (room if low < 0 else 0.0), high + (room if high > 0 else 0.0)), ylim=(len(values) - 0.4, -0.6))
     many = f"the strongest {len(values)} of " if len(values) < total else ""
     ax.set_title(f"{many}{total:,} edges between columns", size=10, color=INK, loc="left")
