@@ -137,3 +137,9 @@ def test_the_landing_page_leads_to_answers_in_three_clicks(answer):
         assert f"]({link})" in page.read_text(encoding="utf-8")
         page = (page.parent / link.partition("#")[0]).resolve()
     assert answer in page.read_text(encoding="utf-8")
+
+
+def test_no_amount_of_money_begins_a_formula():
+    for page in [DOCS.parent / "CHANGELOG.md", *DOCS.glob("*/*.md")]:
+        text = re.sub(r"```.*?^```|`[^`\n]+`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL | re.MULTILINE)
+        assert not re.findall(r"\$\d+,\d{3}", text), page
