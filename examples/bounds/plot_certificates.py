@@ -46,8 +46,8 @@ print(f"P(cause 39 | symptom) is between {low:.3f} and {high:.3f}; mean field: {
 # Gap against seconds
 # -------------------
 # Three networks: one small enough to know the truth, one of the paper's, learned from 700 threes, and one whose
-# units have 500 parents. For the last two, the truth is an estimate from annealed samples, good to a few hundredths of
-# a nat. Each point is one method: how far it is from the truth, and how long it took.
+# variables have 500 parents. For the last two, the truth is an estimate from annealed samples, good to a few hundredths
+# of a nat. Each point is one method: how far it is from the truth, and how long it took.
 
 digits = load_digits()
 threes = digits.train[digits.train_target == 3]
@@ -59,7 +59,7 @@ networks = {
 
 
 def widest(network, k):
-    """The k units with the largest weights to their children."""
+    """The k variables with the largest weights to their children."""
     reach = np.bincount(network.graph.parent, network.weight**2, network.n_units)
     return [int(i) for i in np.argsort(-reach)[:k]]
 
@@ -67,13 +67,13 @@ def widest(network, k):
 below = {
     "mean field, the paper's ξ": lambda net, v: sb.infer(net, v, solver=sb.MeanField(log_term="xi")),
     "mean field": sb.infer,
-    "4 units enumerated": lambda net, v: sb.infer(net, v, solver=sb.Conditioned(widest(net, 4))),
+    "4 variables enumerated": lambda net, v: sb.infer(net, v, solver=sb.Conditioned(widest(net, 4))),
     "mixture of 2": lambda net, v: sb.infer(net, v, solver=sb.Mixture(2)),
 }
 above = {
     "lines": lambda net, v: sb.upper_bound(net, v, exact_up_to=0, table_up_to=0),
     "tables": lambda net, v: sb.upper_bound(net, v, exact_up_to=0, table_up_to=4),
-    "tables, 3 units enumerated": lambda net, v: sb.upper_bound(
+    "tables, 3 variables enumerated": lambda net, v: sb.upper_bound(
         net, v, exact_up_to=0, table_up_to=4, condition=widest(net, 3)
     ),
 }

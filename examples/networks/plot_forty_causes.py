@@ -3,8 +3,8 @@ A symptom with forty causes
 ===========================
 
 Fatigue can come from almost anything. A library that stores conditional probabilities in tables needs an entry for
-every combination of causes. Here a unit with 40 parents takes 41 numbers, and the answer a few thousandths of
-a second, whether causes act each on their own (a noisy-OR unit) or add up (a sigmoid unit). The network is invented for
+every combination of causes. Here a variable with 40 parents takes 41 numbers, and the answer a few thousandths of
+a second, whether causes act each on their own (noisy-OR) or add up (sigmoid). The network is invented for
 the example: it is not medical knowledge.
 """
 
@@ -47,7 +47,7 @@ print(sigmoid)
 # %%
 # What the gates make of several causes
 # -------------------------------------
-# With no cause or one, both units say (almost) the same: that is how they were built. They part where causes meet.
+# With no cause or one, both gates say (almost) the same: that is how they were built. They part where causes meet.
 # Under the noisy-OR each cause has its own try, and fatigue is absent if all fail. Under the sigmoid log-odds add up,
 # and five causes that are weak alone are strong together.
 
@@ -62,7 +62,7 @@ ax.legend(frameon=False, loc="lower right")
 plt.show()
 
 near = sb.convert.nearest(noisy, "fatigue", gate="sigmoid", probability=0.06)
-print(f"the nearest sigmoid unit is off by {near.mean:.3f} on average, {near.largest:.2f} at most")
+print(f"the nearest sigmoid is off by {near.mean:.3f} on average, {near.largest:.2f} at most")
 
 # %%
 # Which of the two is right is a question about the world. Diseases that know nothing of each other speak for the
@@ -141,8 +141,8 @@ plt.show()
 # %%
 # Where the bound comes from
 # --------------------------
-# The bound is a sum over units; the ten that cost most are shown. Causes that the report does not touch cost next to
-# nothing. Unexpected symptoms cost most, together with the causes that are needed to explain them.
+# The bound is a sum over variables; the ten that cost most are shown. Causes that the report does not touch cost next
+# to nothing. Unexpected symptoms cost most, together with the causes that are needed to explain them.
 
 print(post.breakdown())
 

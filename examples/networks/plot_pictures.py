@@ -46,15 +46,15 @@ plt.show()
 # %%
 # Ranked means
 # ------------
-# The units that the evidence moved most come first. A tick is the mean before the evidence, a point the mean given it,
-# and whiskers are an interval that is certain to hold the true probability: here it is so short that only one line is
+# The variables that the evidence moved most come first. A tick is the mean before the evidence, a point the mean given
+# it, and whiskers are an interval that is certain to hold the true probability: here it is so short that only one line is
 # left of it, and mean field theory lies beside it.
 
 sb.plots.means(post, sb.posterior_intervals(net, evidence))
 plt.show()
 
 # %%
-# Of many units only ``n`` are drawn. Forty causes compete for one symptom, and eight of them have an interval:
+# Of many variables only ``n`` are drawn. Forty causes compete for one symptom, and eight of them have an interval:
 
 rng = np.random.default_rng(0)
 causes = [f"cause {k}" for k in range(40)]
@@ -76,10 +76,10 @@ sb.plots.tornado(sb.sensitivity(net, evidence, about="flu"))
 plt.show()
 
 # %%
-# The bound, sweep by sweep and unit by unit
-# ------------------------------------------
+# The bound, sweep by sweep and variable by variable
+# --------------------------------------------------
 # A network of three layers, learned from 700 fives, is shown a five that it has not seen. The bound rises with every
-# sweep. It is a sum over units; those that cost most are drawn, and the legend has the sums over all of them.
+# sweep. It is a sum over variables; those that cost most are drawn, and the legend has the sums over all of them.
 
 digits = load_digits()
 fives = digits.train[digits.train_target == 5]

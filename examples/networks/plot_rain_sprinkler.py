@@ -10,7 +10,7 @@ larger network then shows the bound rising, sweep by sweep.
 # %%
 # One question, two answers
 # -------------------------
-# The bias of a unit is its log-odds when none of its parents is on; a weight is what a parent adds to them.
+# The bias of a variable is its log-odds when none of its parents is on; a weight is what a parent adds to them.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -33,7 +33,7 @@ print(post)
 # %%
 # The bound lies below the exact log-likelihood, as it always does. The means point the right way but go too far: mean
 # field treats hidden units as independent given the evidence. Here they hang together, since rain, sprinkler and wet
-# grass are likely to be true together, and independent units can tell only one such story at a time.
+# grass are likely to be true together, and independent variables can tell only one such story at a time.
 
 exact = sb.exact_posterior(net, {"wet shoes": 1})
 print(f"ln P(wet shoes) = {sb.log_likelihood(net, {'wet shoes': 1}):.4f}, bound {post.bound:.4f}")
