@@ -186,18 +186,18 @@ def test_infer_impute_and_exact_answers_agree(model, tmp_path, capsys):
     assert schema["fare"].kind == "numbers"
 
 
-def test_a_question_is_answered_exactly_where_that_takes_a_second_at_most():
-    rng, n = np.random.default_rng(0), 13
+def test_a_question_is_answered_exactly_where_that_takes_a_few_seconds_at_most():
+    rng, n = np.random.default_rng(0), 15
     names = [f"v{k}" for k in range(n)]
     edges = {(a, b): rng.normal(size=(3, 3)) for k, b in enumerate(names) for a in names[:k]}
     network = sb.from_edges(edges, states=dict.fromkeys(names, tuple("abcd")))
-    evidence = {"v12": "a", "v3": "b", "v4": "c"}  # which leaves a table of 2^20 numbers
+    evidence = {"v14": "a", "v3": "b", "v4": "c"}  # which leaves a table of 2^24 numbers
     found = ColumnAnswers.ask(network, evidence, np.array([0, 5]))
     assert found.exact
     expected = sb.exact_posterior(network, evidence, units=["v0", "v5"])
     for name, p in zip(("v0", "v5"), found.probabilities, strict=True):
         np.testing.assert_allclose(p, list(expected[name].values()), rtol=1e-9)
-    assert not ColumnAnswers.ask(network, {"v12": "a"}, np.array([0])).exact
+    assert not ColumnAnswers.ask(network, {"v14": "a"}, np.array([0])).exact
 
 
 def test_the_schema_is_in_the_file_in_any_format(model, tmp_path, capsys):

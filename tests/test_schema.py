@@ -125,6 +125,30 @@ def test_dates_are_numbers():
         assert np.array_equal(schema.encode(back), rows)
 
 
+def test_whole_numbers_that_are_all_dates_are_dates_and_said():
+    days = [datetime.date(1975, 1, 3) + datetime.timedelta(days=int(d)) for d in MANY.permutation(900)[:200]]
+    whole = [int(day.strftime("%Y%m%d")) for day in days]
+    for cells in (whole, [float(day) for day in whole], [str(day) for day in whole], [*whole[:-1], None]):
+        frame = pd.DataFrame({"when": cells})
+        with pytest.warns(CodingWarning, match=r"such as 19750103 are read as dates, in 'when'.*numbers"):
+            schema = Schema.learn(frame)
+        assert (schema["when"].kind, len(schema["when"].states)) == ("dates", 12)
+        assert "1975-01-" in schema["when"].states[0]
+        rows = schema.encode(frame)[:199, 0]
+        assert np.all(np.diff(rows[np.argsort(days[:199], kind="stable")]) >= 0)
+        assert schema.decode(rows[:, None]).when.isin(cells).all()
+        assert one(cells, "numbers").kind == "numbers"
+    assert schema.encode({"when": [19750231, 19760101]}).tolist()[0] == [-1]  # no day of February
+    assert one([*whole, 19750231]).kind == "ignored"  # equal in length, and none of them twice: names of rows
+    assert one([19750103, 19750103, 12, 40] * 9).kind == "numbers"
+
+
+def test_a_column_is_printed_as_a_row_of_the_schema():
+    schema = Schema.learn({"age": ["18-29", "> 60", "30-44"] * 5, "smoker": ["no", "yes", None] * 5})
+    assert repr(schema["smoker"]) == "column  read as  states   missing\nsmoker  yes/no   no, yes  5"
+    assert repr(schema["age"]).splitlines()[1] in str(schema)
+
+
 def test_what_is_left_out_is_named():
     frame = pd.DataFrame({"id": range(30), "k": [1] * 30, "none": [None] * 30, "x": MANY.normal(size=30)})
     text = told(frame)

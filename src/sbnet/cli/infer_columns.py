@@ -19,8 +19,8 @@ from sbnet.questions import printing
 from sbnet.questions.by_state import probabilities as by_column
 from sbnet.questions.printing import Reading
 
-EXACT = Effort(23, 1, progress=False, work=2.0**24.5)
-"""What elimination may take: tables of 64 MB, about a second."""
+EXACT = Effort(26, 1, progress=False, work=2.0**26.5)
+"""What elimination may take: 2**26 joint states, in parts of 32 MB, about three seconds."""
 COMPLETIONS = 1 << 14
 """Ways to complete the row that are gone through before they are drawn: errors of probabilities are below 0.01."""
 _SHOWN = 4

@@ -15,9 +15,23 @@ from typing import Any
 import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray
-from sbnet.errors import ParameterError, TableError
+from sbnet.errors import ParameterError, TableError, cut, in_line
+from sbnet.errors import short as short_name
 from sbnet.tables import frames, scales
-from sbnet.tables.sizes import KEPT, check_finite, ends, intervals, moments, n_bins, short, sizes, some, spelled_dates
+from sbnet.tables.sizes import (
+    FIGURES,
+    KEPT,
+    check_finite,
+    dates_in_figures,
+    ends,
+    intervals,
+    moments,
+    n_bins,
+    short,
+    sizes,
+    some,
+    spelled_dates,
+)  # fmt: skip
 from sbnet.tables.words import SUSPICIOUS_WORDS, as_number, bit, by_kind, is_missing, key, no_first, plain, shown, word
 from sbnet.tables.yes_no import bits
 
@@ -37,9 +51,9 @@ _MARKS = (-1.0, -7.0, -8.0, -9.0, -77.0, -88.0, -99.0, -999.0, -9999.0, 99.0, 99
 _REPEATED = 3
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Column:
-    """A column of a table as a variable, or as one that is left out.
+    """A column of a table as a variable, or as one that is left out; printed, a table of one row.
 
     Attributes
     ----------
@@ -82,6 +96,14 @@ class Column:
     def ordered(self) -> bool:
         """Whether the states have an order, so that what they do to others grows or falls with it."""
         return self.kind in (ORDERED, NUMBERS, DATES)
+
+    @property
+    def in_figures(self) -> bool:
+        """Is it a column of dates such as 19750103?"""
+        return self.kind == DATES and FIGURES.fullmatch(word(self.cells[0][0])) is not None
+
+    def __repr__(self) -> str:
+        return listing([self])
 
     @cached_property
     def _places(self) -> dict[Any, int]:
@@ -148,6 +170,25 @@ class Column:
                     states[r] = names.get(key(cells.values[r]), -1)
                     strange[r] = states[r] < 0
         return states, strange
+
+
+def listing(columns: Sequence[Column]) -> str:
+    """A table: how each column is read, its states, and how many of its cells are missing."""
+    lines = [("column", "read as", "states", "missing")]
+    for column in columns:
+        kind = column.kind if column.is_variable else f"left out: {column.about}"
+        lines.append((short_name(column.name, 40), kind, _told(column), str(column.missing or "")))
+    wide = [max(len(line[k]) for line in lines) for k in range(3)]
+    return "\n".join("  ".join([*(line[k].ljust(wide[k]) for k in range(3)), line[3]]).rstrip() for line in lines)
+
+
+def _told(column: Column) -> str:
+    """The states of a column in a line."""
+    sign = " < " if column.ordered else ", "
+    names = [shown(state).strip("'") for state in column.states]
+    if len(names) > 6:
+        names = [*names[:3], f"… {len(names) - 5} more …", *names[-2:]]
+    return cut(in_line(sign.join(names)), 90)
 
 
 @dataclass(frozen=True)
@@ -252,17 +293,18 @@ def _categories(sample: Sample) -> Column | None:
 
 
 def _dates(sample: Sample) -> Column | None:
-    """Dates of a data frame's, or text that spells them, in one way."""
+    """Dates of a data frame's, or text or whole numbers that spell them, in one way."""
     if not sample.column.dates and not _spell_dates(sample):
         return None
     return _by_size(sample, sizes(sample.column, dates=True), DATES)
 
 
 def _spell_dates(sample: Sample) -> bool:
-    values = [value for value in sample.counts if isinstance(value, str)]
-    if len(values) < len(sample.counts) or len(values) < 2:
+    values = list(sample.counts)
+    if len(values) < 2 or not (sample.column.is_number or all(isinstance(value, str) for value in values)):
         return False
-    return not np.isnan(spelled_dates(values)).any()
+    moments = dates_in_figures(np.array(values)) if sample.column.is_number else spelled_dates(values)
+    return not np.isnan(moments).any()
 
 
 def _numbers(sample: Sample) -> Column | None:

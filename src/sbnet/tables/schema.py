@@ -20,16 +20,14 @@ from sbnet.errors import (
     FileFormatError,
     ParameterError,
     TableError,
-    cut,
     enumerated,
     hint,
     in_line,
     short,
 )
 from sbnet.tables import frames, headers, restoring
-from sbnet.tables.kinds import DATES, IGNORED, TICK_BOX, Column, Sample, decide, yes_or_no
+from sbnet.tables.kinds import DATES, IGNORED, TICK_BOX, Column, Sample, decide, listing, yes_or_no
 from sbnet.tables.sizes import sizes
-from sbnet.tables.words import shown
 
 __all__ = ["Column", "Schema"]
 
@@ -263,13 +261,7 @@ class Schema:
     # --- words --------------------------------------------------------------------------------------------------------
 
     def __str__(self) -> str:
-        lines = [("column", "read as", "states", "missing")]
-        for column in self.columns:
-            states = _states(column)
-            kind = column.kind if column.is_variable else f"left out: {column.about}"
-            lines.append((short(column.name, 40), kind, states, str(column.missing or "")))
-        wide = [max(len(line[k]) for line in lines) for k in range(3)]
-        return "\n".join("  ".join([*(line[k].ljust(wide[k]) for k in range(3)), line[3]]).rstrip() for line in lines)
+        return listing(self.columns)
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
@@ -399,19 +391,15 @@ def _warn(schema: Schema) -> None:
         text = f"one value and blanks are read as ticked or not, in {enumerated(boxes, 300)}"
         way = 'If a blank is a missing answer, say columns={name: "ignore"} (--columns NAME=ignore)'
         warnings.warn(f"{text}. {way}", CodingWarning, stacklevel=4)
+    figures = [short(column.name) for column in schema.columns if column.in_figures]
+    if figures:
+        text = f"whole numbers such as 19750103 are read as dates, in {enumerated(figures, 300)}"
+        way = 'If they are numbers, say columns={name: "numbers"} (--columns NAME=numbers)'
+        warnings.warn(f"{text}. {way}", CodingWarning, stacklevel=4)
     doubts = [f"{short(c.name)}: {', '.join(c.doubts)}" for c in schema.columns if c.doubts]
     if doubts:
         text = "values that may mark missing cells; if they do, list them in missing= (--missing):"
         warnings.warn(f"{text} {'; '.join(doubts[:10])}{'; …' * (len(doubts) > 10)}", CodingWarning, stacklevel=4)
-
-
-def _states(column: Column) -> str:
-    """The states of a column in a line."""
-    sign = " < " if column.ordered else ", "
-    names = [shown(state).strip("'") for state in column.states]
-    if len(names) > 6:
-        names = [*names[:3], f"… {len(names) - 5} more …", *names[-2:]]
-    return cut(in_line(sign.join(names)), 90)
 
 
 _TAGS: tuple[tuple[str, type], ...] = (

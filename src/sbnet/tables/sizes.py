@@ -23,6 +23,7 @@ _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct",
 _MONTH = rf"({'|'.join(_MONTHS)})[a-z]*\.?"
 _DAY_MONTH = re.compile(rf"(\d{{1,2}})\.?[ -]{_MONTH}[ -](\d{{4}})", re.IGNORECASE)
 _MONTH_DAY = re.compile(rf"{_MONTH} (?:(\d{{1,2}})(?:,| ) ?)?(\d{{4}})", re.IGNORECASE)
+FIGURES = re.compile(r"(1[89]\d\d|2[01]\d\d)(\d\d)(\d\d)")
 _EUROPEAN, _AMERICAN = re.compile(r"(\d{1,2})[./](\d{1,2})[./](\d{4})"), re.compile(r"(\d{1,2})/(\d{1,2})/(\d{4})")
 
 
@@ -104,7 +105,7 @@ def sizes(column: frames.Column, dates: bool = False) -> FloatArray:
     """The numbers that cells are or spell, or the dates in seconds; NaN for all others."""
     values = column.values
     if values.dtype.kind == "f":
-        return values
+        return values if column.dates or not dates else dates_in_figures(values)
     texts = values.tolist()
     if dates:
         return spelled_dates(texts)
@@ -112,16 +113,23 @@ def sizes(column: frames.Column, dates: bool = False) -> FloatArray:
     return np.array([np.nan if text is None or known[text] is None else known[text] for text in texts], np.float64)
 
 
+def dates_in_figures(values: FloatArray) -> FloatArray:
+    """Seconds since 1970 of numbers such as 19750103; NaN for all that are no dates."""
+    each, place = np.unique(values, return_inverse=True)
+    found = [FIGURES.fullmatch(word(value)) for value in each.tolist()]
+    return np.array([np.nan if match is None else _second(match, (0, 1, 2)) for match in found])[place]
+
+
 def spelled_dates(texts: Sequence[Any]) -> FloatArray:
-    """Seconds since 1970 of text such as 2024-03-31, 31.3.2024, 31 March 2024, March 31, 2024, March 2024, or 3/31/2024
-    where a day above 12 tells which.
+    """Seconds since 1970 of text such as 2024-03-31, 20240331, 31.3.2024, 31 March 2024, March 31, 2024, March 2024, or
+    3/31/2024 where a day above 12 tells which.
     """
     words = [_with_months_as_numbers(text) if isinstance(text, str) else "" for text in texts]
-    for pattern, where in ((_DATE, (0, 1, 2)), (_EUROPEAN, (2, 1, 0)), (_AMERICAN, (2, 0, 1))):
+    for pattern, where in ((_DATE, (0, 1, 2)), (FIGURES, (0, 1, 2)), (_EUROPEAN, (2, 1, 0)), (_AMERICAN, (2, 0, 1))):
         found = [pattern.fullmatch(text) for text in words]
         if not any(found):
             continue
-        both = pattern is not _DATE and all("/" in text for text in words if text)
+        both = where[0] == 2 and all("/" in text for text in words if text)
         days = [match[where[2] + 1] for match in found if match]
         if both and max(map(int, days)) <= 12:
             continue  # a day or a month
