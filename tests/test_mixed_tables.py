@@ -39,6 +39,32 @@ def test_how_columns_were_read_is_told(density: SBNDensity) -> None:
     assert density.report_.held_out == pytest.approx(density.score(passengers(seed=1)), abs=0.25)
 
 
+def _summed(n: int) -> pd.DataFrame:
+    """A column that follows from the sum of five others, which it does not tell apart; it comes first."""
+    others = np.random.default_rng(1).integers(0, 3, (n, 5))
+    total = np.array(["low", "middle", "high"])[np.digitize(others.sum(axis=1), [4, 7])]
+    return pd.DataFrame({"total": total} | {f"part {k}": np.array(list("xyz"))[others[:, k]] for k in range(5)})
+
+
+def test_the_order_of_the_columns_is_chosen() -> None:
+    density = SBNDensity(random_state=0).fit(_summed(800))
+    assert density.network_.names[-1] == "total"
+    assert density.score(_summed(800)) > -5.0 * np.log(3.0) - 0.1
+    assert [trial.what for trial in density.report_.trials][:2] == ["columns as given", "columns backwards"]
+    assert "columns undecided first" in str(density.report_)
+
+
+def test_several_orders_are_a_mixture() -> None:
+    mixed = SBNDensity(orders=3, random_state=0).fit(passengers(300))
+    assert len({network.names for network in mixed.networks_}) > 1
+    rows, names = passengers(20, seed=1), mixed.schema_.names
+    cells = mixed.schema_.encode(rows)
+    logs = [sb.log_likelihood(n, cells[:, [names.index(name) for name in n.names]]) for n in mixed.networks_]
+    np.testing.assert_allclose(mixed.score_samples(rows), np.log(np.mean(np.exp(logs), axis=0)), atol=1e-9)
+    np.testing.assert_allclose(mixed.probabilities(rows, column="survived").sum(axis=1), 1.0)
+    assert len(mixed.sample(10)) == 10
+
+
 def test_scores_are_likelihoods(density: SBNDensity) -> None:
     frame = passengers(20, seed=1, holes=0.3)
     rows = density.schema_.encode(frame)

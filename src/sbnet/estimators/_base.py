@@ -23,7 +23,6 @@ from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.solvers.filling import draw, fill
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.inference.solvers.row_completions import log_probabilities
-from sbnet.learning.state_networks import StateRows, learn_states
 from sbnet.learning.streams import is_stream
 from sbnet.model.mixtures import NetworkMixture, log_mean
 from sbnet.model.network import Network
@@ -101,7 +100,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        rows, label = Rows(table.cells, weights, self._names()), self._label()
+        variables = {} if self._is_binary() else {column.name: column for column in self.schema_.variables}
+        rows, label = Rows(table.cells, weights, self._names(), variables=variables), self._label()
         if label is None:
             return rows
         return replace(rows.named((*(n for n in rows.names if n != label), label)), label_last=True)
@@ -166,9 +166,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _fit_rows(self, rows: Rows) -> tuple[np.random.Generator, float]:
         settings = self._settings()
         generator = np.random.default_rng(_learning.make_seed(settings.random_state))
-        if not self._is_binary():
-            self._fit_states(rows.keep(rows.weights > 0.0), generator)
-            return generator, float(rows.weights.sum())
         # A row of weight zero is no row, in the division into batches too.
         found = _choosing.learn(settings, rows.keep(rows.weights > 0.0), generator)
         (result, self.report_), self.networks_ = found[0], tuple(result.network for result, _ in found)
@@ -177,24 +174,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         self._n_hidden = sum(settings.layers) if self.report_ is None else self.report_.hidden
         self.recognitions_ = tuple(_recognition.learn(settings, n, self._n_hidden, rows) for n in self.networks_)
         return generator, float(rows.weights.sum())
-
-    def _fit_states(self, rows: Rows, generator: np.random.Generator) -> None:
-        """One network of variables with states."""
-        assert self.schema_ is not None
-        found = StateRows(
-            rows.named(self.schema_.names).cells,
-            rows.weights,
-            self.schema_.names,
-            tuple(self.schema_.states.values()),
-            self.schema_.ordered,
-            self.schema_.names.index(rows.names[-1]) if rows.label_last else None,
-        )
-        threads = _learning.threads(self._settings())
-        self.network_, report = learn_states(found, generator, threads=threads, pairs=False)
-        self.networks_, self.recognitions_, self._n_hidden, self.report_ = (self.network_,), (None,), 0, report
-        self.bounds_, self.held_out_bounds_, self.n_iter_ = np.array([report.held_out]), None, 1
-        if self._settings().verbose:
-            print(report, file=sys.stderr)
 
     def _fill(
         self,

@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import sys
 import time
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +24,8 @@ from sbnet.estimators.settings import Settings, is_auto
 from sbnet.inference import infer_many
 from sbnet.learning import FitResult
 from sbnet.learning.regressions import without_edges
+from sbnet.learning.results import Trial
+from sbnet.learning.state_networks import CHOOSING, StatesReport, learn_states
 from sbnet.model.network import Network
 
 PATH = tuple(2.0**k for k in range(-5, 5))
@@ -44,12 +48,16 @@ _WIDE, _SOME = 2e9, 100
 """Rows times squared columns from which on scales are compared on some of the columns, and the least number of those.
 Orders of the columns are not tried there: what a column gains by another order is what others lose.
 """
+_CHANCE = 0.5
+"""By so much over the root of the number of rows two orders may differ by chance: two standard errors, if rows differ
+by a quarter of a nat.
+"""
 _FEWER = (1.0, 0.7, 0.5)  # shares of the scale that autoregressive edges have without hidden units
 _AGAIN = 2  # other random weights to begin with
 _STRONGER = 0.25  # the share of the scale of hidden units that is tried beside it
 
 
-def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Report | None]]:
+def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Any]]:
     """The network of the table as it stands, and others with its columns in random orders, chosen alike."""
     found = [learn_one(settings, rows, generator)]
     report = found[0][1]
@@ -59,9 +67,11 @@ def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> lis
 
 
 def learn_one(
-    settings: Settings, rows: Rows, generator: np.random.Generator, report: Report | None = None
-) -> tuple[FitResult, Report | None]:
+    settings: Settings, rows: Rows, generator: np.random.Generator, report: Any = None
+) -> tuple[FitResult, Any]:
     """A start and all epochs, from one generator; and what was chosen, now or in an earlier report."""
+    if rows.variables:
+        return _learn_states(settings, rows, generator, report)
     _learning.check_size(settings, len(rows.names))
     choosing = is_auto(settings.prior) and len(rows.cells) >= FEWEST
     if report is None and not choosing:
@@ -71,6 +81,42 @@ def learn_one(
     if report is None:
         return _learn_chosen(settings, rows, generator)
     return _learn_alike(settings, rows, generator, report), report
+
+
+def _learn_states(
+    settings: Settings, rows: Rows, generator: np.random.Generator, report: StatesReport | None
+) -> tuple[FitResult, StatesReport]:
+    """Columns of any states, in the order with the best validation log-likelihood, or with a report in theirs."""
+    begin, trials, seed = time.monotonic(), list[Trial](), int(generator.integers(2**62))
+
+    def learned(rows: Rows) -> tuple[Network, StatesReport]:  # with the same folds each time
+        rng, threads = np.random.default_rng(seed), _learning.threads(settings)
+        return learn_states(rows.with_states(), rng, threads=threads, pairs=False)
+
+    best, some = None, rows.keep(np.sort(generator.permutation(len(rows.cells))[:CHOOSING]))
+    wide = len(some.cells) * sum(len(column.states) for column in rows.variables.values()) ** 2 >= _WIDE
+    if report is None and not wide and len(rows.cells) >= FEWEST:
+        best = _best_order(learned, {AS_GIVEN: some, **some.orders(generator)}, trials)
+    if best is None or len(some.cells) < len(rows.cells):
+        best = learned(rows if best is None else rows.named(best[0].names))
+    network, chosen = best
+    chosen = replace(chosen, trials=tuple(trials))
+    if settings.verbose:
+        print(chosen, file=sys.stderr)
+    return FitResult(network, np.array([chosen.held_out]), None, None, 1, False, time.monotonic() - begin), chosen
+
+
+def _best_order(
+    learned: Callable[[Rows], tuple[Network, StatesReport]], orders: Mapping[str, Rows], trials: list[Trial]
+) -> tuple[Network, StatesReport]:
+    """The network of the order with the best ln P of held-out folds, or of that given where chance may explain it."""
+    found = {}
+    for name, rows in orders.items():
+        clock, found[name] = time.monotonic(), learned(rows)
+        trials.append(Trial(f"columns {name}", found[name][1].held_out, time.monotonic() - clock))
+    top = max(found, key=lambda name: found[name][1].held_out)
+    gain = found[top][1].held_out - found[AS_GIVEN][1].held_out
+    return found[top if gain > _CHANCE / np.sqrt(len(orders[top].cells)) else AS_GIVEN]
 
 
 def _learn_chosen(settings: Settings, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
@@ -195,13 +241,8 @@ def _choose_order(search: Search, best: Candidate) -> tuple[str, Candidate]:
     told one way round need not be the other way.
     """
     found, rows = {AS_GIVEN: best}, search.rows
-    n = len(rows.names) - rows.label_last
-    share = rows.weights @ (rows.cells == 1) / np.maximum(rows.weights @ (rows.cells >= 0), 1e-9)
-    undecided = np.argsort(np.abs(share[:n] - 0.5), kind="stable")
-    random = search.generator.permutation(n)
-    for name, places in {"backwards": range(n)[::-1], "undecided first": undecided, "at random": random}.items():
-        order = tuple(rows.names[k] for k in places) + rows.names[n:]
-        choice = _solved(search, Autoregressive.of(rows.named(order)), best.scales, f"columns {name}")
+    for name, others in rows.orders(search.generator).items():
+        choice = _solved(search, Autoregressive.of(others), best.scales, f"columns {name}")
         if choice.improves(best):
             found[name] = choice
     name = max(found, key=lambda key: found[key].mean)

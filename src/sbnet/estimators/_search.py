@@ -19,16 +19,8 @@ from sbnet.estimators._rows import Rows, place
 from sbnet.estimators.settings import Settings, is_auto, is_autoregressive
 from sbnet.inference import infer_many
 from sbnet.learning import Adam, FitResult, Gaussian, Laplace
+from sbnet.learning.results import Trial, listing
 from sbnet.model.network import Network
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One candidate: what it was, its mean bound on the held-out rows in nats, and the seconds it took."""
-
-    what: str
-    bound: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -98,10 +90,7 @@ class Report:
         return {"autoregressive": beside, "hidden": Laplace(self.hidden_scale)}
 
     def __str__(self) -> str:
-        title = f"mean bound of {self.held_out_rows:,} held-out rows"
-        width = max(len(text) for text in (title, *(t.what for t in self.trials))) + 2
-        lines = [f"{title:<{width + 12}}{'seconds':>11}"]
-        lines += [f"  {t.what:<{width - 2}}{t.bound:>12.4f}{t.seconds:>11.1f}" for t in self.trials]
+        lines = listing(f"mean bound of {self.held_out_rows:,} held-out rows", self.trials)
         strong = " (adaptive lasso)" if self.first_scale is not None else ""
         if np.isfinite(self.autoregressive_spread):
             strong = f" (elastic net, Gaussian scale {self.autoregressive_spread:.3g})"

@@ -29,9 +29,9 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
 
     Any table is taken: `schema_` says how each column was read. Where some have more than two states each becomes a
     variable of one network, regressed on those before it (sequential logits, an elastic net whose strength is chosen
-    for each on validation rows); scores are then likelihoods, over intervals of numbers, exact where the missing cells
-    of a row have at most 256 joint states and estimates beyond. The settings of hidden layers below are for tables in
-    which all columns have two states: a sigmoid belief network.
+    for each on validation rows, in the order of the columns that is best there); scores are then likelihoods, over
+    intervals of numbers, exact where the missing cells of a row have at most 256 joint states and estimates beyond. The
+    settings of hidden layers below are for tables in which all columns have two states: a sigmoid belief network.
 
     The columns are the bottom layer; hidden layers above explain their correlations. Cells may be missing (NaN), in
     learning and in use, and are left out rather than imputed. Learning goes through :func:`sbnet.fit`, from small
@@ -104,8 +104,8 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
     recognitions_ : tuple
         For each network a prediction of its hidden units, from which scoring starts, beside one half; None without any.
     report_ : Report, StatesReport or None
-        What was chosen, and what each candidate was worth on held-out rows; where columns have more than two states, a
-        line for each of them. Print it. None where nothing was chosen.
+        What was chosen, and what each candidate was worth on held-out rows; where columns have more than two states,
+        the penalty of each too. Print it. None where nothing was chosen.
     bounds_ : ndarray
         Mean bound of each epoch, in nats, measured while the weights were moving.
     held_out_bounds_ : ndarray or None
@@ -240,9 +240,8 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
             cells = np.concatenate([kept.cells, rows.cells])
             rows = replace(rows, cells=cells, weights=np.concatenate([kept.weights, rows.weights]))
         self._kept = rows
-        self._generator = np.random.default_rng(_learning.make_seed(self._settings().random_state))
-        self._fit_states(rows, self._generator)
-        self._optimizer_state, self.n_samples_seen_ = None, float(rows.weights.sum())
+        self._generator, self.n_samples_seen_ = self._fit_rows(rows)
+        self._optimizer_state = None
         return self
 
     @property

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import Executor
-from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -252,10 +251,6 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if not weights.any():
             weights = rows.weights
         again = replace(rows, weights=weights).keep(weights > 0.0)
-        if not self._is_binary():
-            other = copy(self)
-            other._fit_states(again, generator)
-            return other.network_
         if self.report_ is not None:
             again = again.named(tuple(name for name in self.network_.names if name in set(again.names)))
         return _choosing.learn_one(settings, again, generator, self.report_)[0].network

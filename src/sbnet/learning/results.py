@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,22 @@ from sbnet.model.network import Network
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One candidate: what it was, its mean bound on validation rows in nats, and the seconds it took."""
+
+    what: str
+    bound: float
+    seconds: float
+
+
+def listing(title: str, trials: Sequence[Trial]) -> list[str]:
+    """A line for each candidate."""
+    width = max(len(text) for text in (title, *(t.what for t in trials))) + 2
+    lines = [f"{title:<{width + 12}}{'seconds':>11}"]
+    return [*lines, *(f"  {t.what:<{width - 2}}{t.bound:>12.4f}{t.seconds:>11.1f}" for t in trials)]
 
 
 @dataclass(frozen=True, eq=False)
