@@ -320,6 +320,7 @@ def test_estimators_go_on_over_all_rows_from_what_a_sample_has_shown(here, monke
     from sbnet.estimators import SBNClassifier, SBNDensity, _large
 
     monkeypatch.setattr(_large, "LIMIT", 60)
+    monkeypatch.setattr(_large, "CELLS", 0)
     D, target = da.from_array(ROWS, chunks=((90, 0, 110), (12,))), np.arange(200) % 2
     density = SBNDensity(**QUICK).fit(D)
     assert density.n_iter_ == 4
@@ -361,6 +362,7 @@ def test_what_partitions_cannot_learn_together_is_refused_at_once(here, monkeypa
     with pytest.raises(ParameterError, match="multiple= draws rows of the whole table"):
         SBNImputer(multiple=2).fit(D)
     monkeypatch.setattr(_large, "LIMIT", 60)
+    monkeypatch.setattr(_large, "CELLS", 0)
     for estimator in (SBNDensity(orders=2), SBNClassifier(density=SBNDensity(orders=2))):
         with pytest.raises(
             ParameterError, match="a mixture is learned from 60 rows at most of a Dask table; set order"

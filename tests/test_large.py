@@ -35,6 +35,7 @@ def test_a_short_stream_is_learned_from_like_a_table():
 @pytest.mark.parametrize("make", [pd.DataFrame, lambda rows: pl.DataFrame(dict(rows)), pa.table])
 def test_frames_of_any_kind_with_columns_in_any_order(monkeypatch, make):
     monkeypatch.setattr(_large, "LIMIT", 200)
+    monkeypatch.setattr(_large, "CELLS", 0)
     parts = [{name: rows[:, k] for k, name in enumerate(NAMES)} for rows in np.split(ROWS, 3)]
     parts[1] = dict(reversed(parts[1].items()))
     found = quick().fit([make(part) for part in parts])
@@ -45,6 +46,7 @@ def test_frames_of_any_kind_with_columns_in_any_order(monkeypatch, make):
 def test_all_rows_count_after_the_sample(monkeypatch, tmp_path):
     """Of a short sample and of all rows: the second knows more; and the arguments stay what they were."""
     monkeypatch.setattr(_large, "LIMIT", 60)
+    monkeypatch.setattr(_large, "CELLS", 0)
     test = sb.sample(TRUTH, 2_000, rng=2)[:, 2:].astype(float)
     some, density = SBNDensity(random_state=0).fit(ROWS[:60]), SBNDensity(random_state=0)
     before = density.get_params()
@@ -62,6 +64,7 @@ def test_all_rows_count_after_the_sample(monkeypatch, tmp_path):
 
 def test_an_iterator_is_gone_through_once(monkeypatch):
     monkeypatch.setattr(_large, "LIMIT", 100)
+    monkeypatch.setattr(_large, "CELLS", 0)
     density = quick(epochs=1).fit(iter(np.split(ROWS, 6)))
     assert density.n_samples_seen_ == 600
     assert density.n_iter_ == 2  # the sample's epoch, and that of the stream
@@ -71,6 +74,7 @@ def test_an_iterator_is_gone_through_once(monkeypatch):
 
 def test_a_sample_has_every_row_with_the_same_chance(monkeypatch):
     monkeypatch.setattr(_large, "LIMIT", 50)
+    monkeypatch.setattr(_large, "CELLS", 0)
     rows, counts = np.arange(400)[:, None], np.zeros(400)
     for seed in range(400):
         found, n = _large._drawn(iter(np.array_split(rows, 37)), np.random.default_rng(seed))
@@ -79,6 +83,17 @@ def test_a_sample_has_every_row_with_the_same_chance(monkeypatch):
         assert (np.diff(found[:, 0]) > 0).all()
         counts[found[:, 0]] += 1
     assert abs(counts - 50).max() < 5 * np.sqrt(50 * 7 / 8)
+
+
+def test_more_rows_are_looked_at_where_columns_are_few(monkeypatch):
+    """Those of variables with states are all that is learned from."""
+    monkeypatch.setattr(_large, "LIMIT", 50)
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"size": rng.choice(["S", "M", "L"], 400), "colour": rng.choice(["red", "blue"], 400)})
+    parts = [frame[k : k + 100] for k in range(0, 400, 100)]
+    assert SBNDensity(random_state=0).fit(parts).n_samples_seen_ == 400
+    monkeypatch.setattr(_large, "CELLS", 400)
+    assert SBNDensity(random_state=0).fit(parts).n_samples_seen_ == 200
 
 
 def test_what_a_stream_cannot_give_is_said(monkeypatch):
@@ -93,11 +108,13 @@ def test_what_a_stream_cannot_give_is_said(monkeypatch):
     with pytest.raises(ParameterError, match="scored once more for a threshold; give a table"):
         SBNOutlier().fit(iter([ROWS]))
     monkeypatch.setattr(_large, "LIMIT", 100)
+    monkeypatch.setattr(_large, "CELLS", 0)
     with pytest.raises(ParameterError, match="a mixture is learned from 100 rows at most of a stream; set orders=1"):
         quick(orders=2).fit(iter([ROWS]))
 
 
 def test_an_imputer_learns_from_a_stream(monkeypatch):
     monkeypatch.setattr(_large, "LIMIT", 100)
+    monkeypatch.setattr(_large, "CELLS", 0)
     imputer = SBNImputer(density=quick()).fit(lambda: iter(np.split(ROWS, 6)))
     assert np.isfinite(imputer.transform(np.where(np.eye(6, dtype=bool), np.nan, ROWS[:6]))).all()

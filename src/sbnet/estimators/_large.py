@@ -1,9 +1,9 @@
 """Learning from tables that are not in one place: the partitions of a Dask collection, or the blocks of a stream.
 
 What an estimator decides by looking at many rows at once (states of columns, edges, the scale of the prior, hidden
-units, a start) it decides from at most 20,000 of them, drawn from all; of an iterator, which is gone through
-once, from the first. A table with no more rows is learned from as if it were in memory. From there it goes on over all
-rows, with :func:`sbnet.fit`, where they lie or as they pass by.
+units, a start) it decides from at most 20,000 of them, or more where columns are few, drawn from all; of an iterator,
+which is gone through once, from the first. A table with no more rows is learned from as if it were in memory. From
+there it goes on over all rows, with :func:`sbnet.fit`, where they lie or as they pass by.
 """
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ if TYPE_CHECKING:
     from sbnet.estimators.classifier import SBNClassifier
 
 
-LIMIT = 20_000
-"""Rows that are looked at in one place."""
+LIMIT, CELLS = 20_000, 5_000_000
+"""Rows that are looked at in one place; more of them where columns are few, up to so many cells."""
 EPOCHS = 5
 """Passes over all rows, after the network of the sample, where `epochs` is left to be chosen."""
 
@@ -48,7 +48,7 @@ EPOCHS = 5
 def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
     """A network from a sample of the rows, and then from all of them."""
     settings = estimator._settings()
-    source = _Blocks(X, sample_weight, settings) if is_stream(X) else _Partitions(X, sample_weight, settings)
+    source = (_Blocks if is_stream(X) else _Partitions)(X, sample_weight, settings)
     rows = estimator._read_rows(source.sample, source.weights)
     generator, weight = estimator._fit_rows(rows)
     if source.is_all or not estimator._is_binary():  # variables with states are learned from the sample alone
@@ -65,7 +65,7 @@ def fit_classes(classifier: SBNClassifier, X: Any, y: Any, sample_weight: Any) -
     if is_stream(X):
         raise ParameterError("a classifier needs the class of each row beside it; give a table, or a Dask collection")
     settings = classifier._settings()
-    source = _Partitions(X, sample_weight, settings)
+    source = _Partitions(X, sample_weight, settings, cells=0)
     if not source.is_all and classifier.tune is not None:
         raise ParameterError(f"networks are tuned together on {LIMIT:,} rows at most of a Dask table; set tune=None")
     target = np.asarray(y)  # a number or a word for each row
@@ -133,7 +133,7 @@ class _Partitions:
 
     epochs = EPOCHS
 
-    def __init__(self, X: Any, sample_weight: Any, settings: Any) -> None:
+    def __init__(self, X: Any, sample_weight: Any, settings: Any, *, cells: int | None = None) -> None:
         self._X = X
         self._kept: list[BoolArray] | None = None
         pieces, fraction = lazy.Partitions.of(X).pieces, settings.validation_fraction
@@ -142,11 +142,12 @@ class _Partitions:
         self.fewest = 10 * len(pieces)  # rows of a step that are worth the tasks
         self.counts = np.array(lazy.computed(lazy.mapped(len, (), pieces)))
         self.n = int(self.counts.sum())
-        self.is_all = self.n <= LIMIT
+        limit = max(LIMIT, (CELLS if cells is None else cells) // X.shape[1])
+        self.is_all = self.n <= limit
         if not self.is_all:
-            _check_orders(settings, "a Dask table")
+            _check_orders(settings, limit, "a Dask table")
         rng = np.random.default_rng([_learning.make_seed(settings.random_state), 2])
-        self.chosen: IndexArray = np.arange(self.n) if self.is_all else np.sort(rng.permutation(self.n)[:LIMIT])
+        self.chosen: IndexArray = np.arange(self.n) if self.is_all else np.sort(rng.permutation(self.n)[:limit])
         self.weights = None if sample_weight is None else np.asarray(sample_weight)[self.chosen]
         ends = np.cumsum(self.counts)
         parts = np.split(self.chosen, np.searchsorted(self.chosen, ends[:-1]))
@@ -188,14 +189,14 @@ class _Blocks:
         for block in X if self._once else ():
             first.append(block)
             count += len(_block(block))
-            if count > LIMIT:
+            if count > _limit(_block(block)):
                 break
         self.sample, self.n = _drawn(iter(first) if self._once else blocks_of(self._X), rng)
-        self.is_all = self.n <= LIMIT
+        self.is_all = self.n == len(self.sample)
         if self._once:
             self._X = chain(first, X)
         if not self.is_all:
-            _check_orders(settings, "a stream")
+            _check_orders(settings, len(self.sample), "a stream")
             if self._once and not is_auto(settings.epochs) and settings.epochs != 1:
                 raise ParameterError(
                     f"epochs is {settings.epochs!r}, but an iterator can be gone through once; give a function that "
@@ -217,35 +218,41 @@ class _Blocks:
         return once() if self._once else once
 
 
+def _limit(block: Any) -> int:
+    """Rows that are looked at in one place, by how many columns there are."""
+    width = len(block[0]) if isinstance(block, list) and block else np.shape(block)[-1]
+    return max(LIMIT, CELLS // max(width, 1))
+
+
 def _drawn(blocks: Iterator[Any], rng: np.random.Generator) -> tuple[Any, int]:
-    """At most LIMIT rows, in their order, each with the same probability, and how many there are in all.
+    """At most so many rows as are looked at, in their order, each with the same probability, and how many there are.
 
     Each row has a random number, and those with the least are kept.
     """
     held: list[tuple[Any, FloatArray]] = []
-    count, n = 0, 0
+    count, n, limit = 0, 0, LIMIT
     for block in map(_block, blocks):
         held.append((block, rng.random(len(block))))
-        count, n = count + len(block), n + len(block)
-        if count > 2 * LIMIT:
-            held, count = _thinned(held), LIMIT
+        count, n, limit = count + len(block), n + len(block), _limit(block)
+        if count > 2 * limit:
+            held, count = _thinned(held, limit), limit
     if not n:
         raise ParameterError("there are no rows to learn from")
-    found = [block for block, numbers in _thinned(held) if len(numbers)]
+    found = [block for block, numbers in _thinned(held, limit) if len(numbers)]
     if isinstance(found[0], nw.DataFrame):
         return nw.concat([block.select(found[0].columns) for block in found]).to_native(), n
     return list(chain.from_iterable(found)) if isinstance(found[0], list) else np.concatenate(found), n
 
 
-def _thinned(held: list[tuple[Any, FloatArray]]) -> list[tuple[Any, FloatArray]]:
-    """The rows with the LIMIT least numbers."""
+def _thinned(held: list[tuple[Any, FloatArray]], limit: int) -> list[tuple[Any, FloatArray]]:
+    """The rows with the least numbers."""
     numbers = np.concatenate([own for _, own in held])
-    if len(numbers) <= LIMIT:
+    if len(numbers) <= limit:
         return held
-    limit = np.partition(numbers, LIMIT)[LIMIT]
+    first = np.partition(numbers, limit)[limit]
     found = []
     for block, own in held:
-        rows = np.flatnonzero(own < limit)
+        rows = np.flatnonzero(own < first)
         found.append(([block[r] for r in rows] if isinstance(block, list) else block[rows], own[rows]))
     return found
 
@@ -260,9 +267,9 @@ def _taken(table: Any, rows: IndexArray) -> Any:
     return table.iloc[rows] if hasattr(table, "columns") else table[rows]
 
 
-def _check_orders(settings: Any, what: str) -> None:
+def _check_orders(settings: Any, limit: int, what: str) -> None:
     if settings.orders > 1:
-        raise ParameterError(f"a mixture is learned from {LIMIT:,} rows at most of {what}; set orders=1")
+        raise ParameterError(f"a mixture is learned from {limit:,} rows at most of {what}; set orders=1")
 
 
 F = TypeVar("F", bound=Callable[..., Any])

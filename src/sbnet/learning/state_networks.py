@@ -32,14 +32,16 @@ from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Threads, map_blocks
 
-CHOOSING = 4_000
-"""Rows that penalties and orders are chosen on, at most."""
+_CHOOSING = 4_000
+"""Rows that penalties are chosen on, at most."""
 _ROUNDS, _DRAWS, _COMPLETIONS = 3, 3, 16
 """Networks from which missing cells are drawn; draws of a row that the last one learns from; completions of a row."""
 _FIRST = (Cost(1.0),)
 """The penalty until one is chosen."""
 _BESIDE = (Cost(8.0), Cost(3.0), Cost(1.0), Cost(0.25))
 """Penalties that are tried, on one fold, for variables beside a label: they count only where cells are missing."""
+FEW_COSTS = (Cost(8.0), Cost(2.0), Cost(0.5, 0.5), Cost(0.1, 0.3))
+"""Penalties by which orders of the variables are compared."""
 _BLOCKS = 8
 
 
@@ -127,12 +129,13 @@ class StatesReport:
 
 
 def learn_states(
-    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, pairs: bool = True
-) -> tuple[Network, StatesReport]:
-    """The network of a table, and what was chosen for it."""
+    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, pairs: bool = True,
+    costs: Sequence[Cost] = COSTS,
+) -> tuple[Network, StatesReport]:  # fmt: skip
+    """The network of a table, and what was chosen for it, each penalty among `costs`."""
     rows = rows.moved(rows.order())
     fold = rng.permutation(len(rows.cells))
-    fold = np.where(fold < CHOOSING, fold % len(FOLDS), -1 - fold % len(FOLDS))
+    fold = np.where(fold < _CHOOSING, fold % len(FOLDS), -1 - fold % len(FOLDS))
     missing = (rows.cells == HIDDEN).any()
     network, seen = _independent(rows), rows.cells
     if rows.label is not None:  # what is missing is drawn as it will be where the label is asked for
@@ -143,12 +146,12 @@ def learn_states(
         parents = _drawn(network, seen[some], rng)
         network, _ = _solved(rows, parents, np.full(len(fold), -1), some, _FIRST, threads, False)
     if not missing:
-        return _solved(rows, rows.cells, fold, np.arange(len(fold)), COSTS, threads, pairs)
+        return _solved(rows, rows.cells, fold, np.arange(len(fold)), costs, threads, pairs)
     holes = np.flatnonzero((rows.cells == HIDDEN).any(axis=1))
     draws = [_drawn(network, seen[holes], rng) for _ in range(_DRAWS)]
     whole = np.setdiff1d(np.arange(len(fold)), holes)
     parents = np.concatenate([rows.cells[whole], *draws])
-    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), COSTS, threads, pairs)
+    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), costs, threads, pairs)
 
 
 def _solved(
