@@ -14,6 +14,9 @@ import oracle
 import sbnet as sb
 from sbnet.bounds import lower_bound
 from sbnet.cli import main
+from sbnet.decisions import information
+from sbnet.errors import TooManyHiddenError
+from sbnet.exact.sparse import Sum
 from sbnet.inference import results
 from sbnet.inference.solvers import enumeration
 from strategies import live_units, state_networks, states_of
@@ -84,6 +87,54 @@ def test_information_is_never_negative_and_impossible_answers_weigh_nothing(netw
     assert (found.information >= 0.0).all()
     assert np.isfinite(found.entropy)
     assert ((found.probability >= 0.0) & (found.probability <= 1.0 + 1e-12)).all()
+
+
+def test_questions_share_one_order_of_elimination_and_soft_evidence_counts(mixed, monkeypatch):  # noqa: F811
+    evidence = {"ill": 1, "mood": [0.2, 0.5, 0.9]}
+    asked = {"about": ["fever", "cold"], "among": ["mood", "flu", "cold"]}
+    made, sums = [], information.Sum
+    monkeypatch.setattr(information, "Sum", lambda *given, **more: made.append(1) or sums(*given, **more))
+    found = sb.next_question(mixed, evidence, **asked)
+    assert len(made) == 1
+
+    def refused(*given):
+        raise TooManyHiddenError("each by itself")
+
+    monkeypatch.setattr(information, "_by_one_order", refused)
+    apart = sb.next_question(mixed, evidence, **asked)
+    assert found.exact
+    assert (found.names, found.considered) == (apart.names, apart.considered)
+    assert found.information == pytest.approx(apart.information, abs=1e-9)
+    assert found.probability == pytest.approx(apart.probability)
+    assert found.entropy == pytest.approx(apart.entropy)
+
+
+def test_where_exact_answers_to_all_questions_are_too_much_samples_estimate_them(mixed, monkeypatch):  # noqa: F811
+    evidence, asked = {"ill": 1}, {"about": ["fever", "cold"], "among": ["mood", "flu"]}
+    exact = sb.next_question(mixed, evidence, **asked)
+    monkeypatch.setattr(information, "_WORK", 10.0)
+    found = sb.next_question(mixed, evidence, **asked)
+    assert not found.exact
+    assert "estimate" in str(found)
+    assert found.names == exact.names
+    assert found.information == pytest.approx(exact.information, abs=0.01)
+    assert found.probability == pytest.approx(exact.probability, abs=0.02)
+    assert found.entropy == pytest.approx(exact.entropy, abs=0.02)
+    assert (sb.next_question(mixed, evidence, **asked).information == found.information).all()  # the same samples
+
+
+@given(state_networks(max_units=4, max_states=4), st.data())
+@settings(max_examples=20, deadline=None)
+def test_samples_of_the_posterior_have_its_means(network, data):
+    row = data.draw(states_of(network)).astype(np.int8)
+    exact = sb.exact_posterior(network, row)
+    assume(exact.log_likelihood > -500.0)
+    sums = Sum(network, row[None, :], range(network.n_units), 22, maximum=True)
+    drawn = sums.draw(row, 4000, np.random.default_rng(0))
+    variable, state = network.columns
+    shares = (drawn[:, variable] == state).mean(axis=0)
+    assert shares == pytest.approx(exact.means, abs=0.05)
+    assert np.isfinite(sb.log_joint(network, drawn[:50])).all()
 
 
 # --- the command ------------------------------------------------------------------------------------------------------
@@ -165,7 +216,7 @@ def test_what_is_asked_for_is_summed_where_all_variables_would_be_too_much(monke
     edges = {(u, v): rng.normal(0, 2, (4, 4)) for u, v in itertools.pairwise(names)}
     edges |= {(name, "all"): rng.normal(0, 1, (1, 4)) for name in names}
     net = sb.from_edges(edges, states={name: [f"s{k}" for k in range(5)] for name in names})
-    monkeypatch.setattr(enumeration, "_WIDE", 8)
+    monkeypatch.setattr(enumeration, "WIDE", 8)
     post, exact = enumeration.best(lambda solver: sb.infer(net, {"c1": "s2"}, solver=solver), ["c2"])
     assert exact
     assert post.bound == pytest.approx(sb.log_likelihood(net, {"c1": "s2"}))

@@ -12,7 +12,7 @@ in logarithms.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -340,13 +340,39 @@ def explain(plan: Plan, states: States, likelihoods: Likelihoods | None = None) 
     for rows in _blocks(plan, len(states)):
         passes = Passes(plan.steps, _Given(plan, states[rows], likelihoods or {}, rows).numbers, MAXIMA)
         passes.up(keep=True)
-        log_p[rows], row, chosen = passes.log_p, np.arange(len(rows)), dict[int, IndexArray]()
-        for k in passes.back():
-            step, *_ = plan.steps[k]
-            total = np.zeros((len(rows), plan.n_states[step.variable]))
-            for t in step.inputs:
-                scope, table = plan.scope(t), passes.tables[t]
-                total += table[(row if len(table) > 1 else 0, slice(None), *(chosen[v] for v in scope[1:]))]
-            chosen[step.variable] = total.argmax(axis=1)
-            best[rows, plan.names[step.variable]] = chosen[step.variable]
+        log_p[rows] = passes.log_p
+        for v, chosen in _chosen(plan, passes, len(rows), lambda total: total.argmax(axis=1)):
+            best[rows, v] = chosen
     return log_p, best
+
+
+def draw(plan: Plan, row: States, n: int, rng: np.random.Generator) -> States:
+    """Samples of the posterior of one row, the variables in the order opposite to that of elimination.
+
+    The plan is one without accumulators, which are not variables: that of a maximum.
+    """
+    passes, found = Passes(plan.steps, _Given(plan, row[None, :], {}, np.arange(1)).numbers, LOGS), np.tile(row, (n, 1))
+    passes.up(keep=True)
+
+    def at_random(total: FloatArray) -> IndexArray:
+        share = np.cumsum(np.exp(total - total.max(axis=1, keepdims=True)), axis=1)
+        return np.asarray((rng.random((n, 1)) * share[:, -1:] >= share).sum(axis=1))
+
+    for v, chosen in _chosen(plan, passes, n, at_random):
+        found[:, v] = chosen
+    return found
+
+
+def _chosen(
+    plan: Plan, passes: Passes, n: int, choose: Callable[[FloatArray], IndexArray]
+) -> Iterator[tuple[int, IndexArray]]:
+    """The states of all variables, the one that is eliminated last first: by the logarithms of what is left for it."""
+    rows, chosen = np.arange(n), dict[int, IndexArray]()
+    for k in passes.back():
+        step, *_ = plan.steps[k]
+        total = np.zeros((n, plan.n_states[step.variable]))
+        for t in step.inputs:
+            scope, table = plan.scope(t), passes.tables[t]
+            total += table[(rows if len(table) > 1 else 0, slice(None), *(chosen[v] for v in scope[1:]))]
+        chosen[step.variable] = choose(total)
+        yield plan.names[step.variable], chosen[step.variable]

@@ -130,7 +130,7 @@ class _Single(NamedTuple):
         p, others = fired[self.finding], self.together[self.finding, 0] - self.alone[:, 0]
         some = np.maximum(-np.expm1(-self.together[self.finding, 0]), _LEAST)
         on_if_fired = self.on[:, 0] * -np.expm1(-(self.weight + others)) / some
-        return np.minimum(p * on_if_fired + (1.0 - p) * self.on_if_silent[:, 0], 1.0)
+        return np.asarray(np.minimum(p * on_if_fired + (1.0 - p) * self.on_if_silent[:, 0], 1.0))
 
 
 class _Causes(NamedTuple):

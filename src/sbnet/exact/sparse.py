@@ -10,7 +10,7 @@ from typing import Protocol
 import numpy as np
 
 from sbnet._types import FloatArray, Model, States
-from sbnet.exact.elimination import Answers, Likelihoods, Plan, explain, plan, solve
+from sbnet.exact.elimination import Answers, Likelihoods, Plan, draw, explain, plan, solve
 from sbnet.exact.factors import families_of
 from sbnet.kernels.codes import LEAST, NOISY_OR
 
@@ -88,6 +88,10 @@ class Sum:
         if len(again):
             log_p[again], best[again] = explain(self._plan(states[again], np.inf, LEAST), states[again])
         return log_p, best
+
+    def draw(self, row: States, n: int, rng: np.random.Generator) -> States:
+        """Samples of the posterior of one row, of a plan that was made with `maximum`."""
+        return draw(self.plan, row, n, rng)
 
     def _unlikely(self, log_p: FloatArray) -> np.ndarray:
         noisy = (self.network.model.gate[self.variables] == NOISY_OR).any()

@@ -26,7 +26,7 @@ T = TypeVar("T")
 LIMIT = 18
 """The logarithm to base 2 of the largest table of a small sum, some tenths of a second; or as many positive findings of
 independent causes."""
-_WIDE, _WORK = 22, 2.0**28
+WIDE, _WORK = 22, 2.0**28
 """The same for variables with states and tables, of which one table is seldom as large as the largest; and how many
 numbers are multiplied for a row, some seconds."""
 _MOST = 2000
@@ -69,7 +69,7 @@ class Sums:
 
     def _of_states(self, network: Network, states: States) -> tuple[FloatArray, FloatArray]:
         """All means; where those take too large a sum, those that are wanted, and NaN for the others."""
-        effort = Effort(_WIDE, 1, progress=False, work=_WORK)
+        effort = Effort(WIDE, 1, progress=False, work=_WORK)
         try:
             return means_of_states(network, states, effort)
         except TooManyHiddenError:
