@@ -114,6 +114,7 @@ def _row(name: str, network: sb.Network, cases: list[tuple[list[str], list[str]]
         took.append(time.perf_counter() - start)
         if found is not None:
             best = max(found[network.index(disease)] for disease in true)
-            ranks.append(float((found > best).sum() + ((found == best).sum() + 1) / 2))
+            tied = np.isclose(found, best, rtol=1e-9, atol=0.0)  # which of them is first is rounding's choice
+            ranks.append(float((~tied & (found > best)).sum() + (tied.sum() + 1) / 2))
     shares = [f"{np.mean(np.array(ranks) <= k):.3f}" if ranks else NONE for k in TOPS]
     return name, str(len(ranks)), *shares, f"{1e3 * np.median(took):.1f}"

@@ -123,6 +123,19 @@ def test_where_exact_answers_to_all_questions_are_too_much_samples_estimate_them
     assert (sb.next_question(mixed, evidence, **asked).information == found.information).all()  # the same samples
 
 
+def test_means_are_exact_part_by_part_where_one_sum_for_all_is_too_large():
+    """An effect of each pair of six causes: together they couple all causes, and each alone two of them."""
+    rng, causes = np.random.default_rng(5), [f"c{k}" for k in range(6)]
+    edges = {(u, f"{a}{b}"): rng.normal(0, 2, (1, 3)) for a, b in itertools.combinations(causes, 2) for u in (a, b)}
+    states = {cause: ["none", "some", "more", "most"] for cause in causes}
+    net = sb.from_edges(edges, bias={cause: rng.normal(0, 1, 3) for cause in causes}, states=states)
+    with pytest.raises(TooManyHiddenError):
+        sb.exact_posterior(net, dict.fromkeys(["c0c1", "c1c2", "c2c3", "c3c4", "c4c5", "c0c5", "c0c3"], 1), limit=5)
+    found = sb.exact_posterior(net, {"c0c1": 1}, limit=8)
+    assert found == pytest.approx(sb.exact_posterior(net, {"c0c1": 1}), abs=1e-12)
+    assert found.log_likelihood == pytest.approx(sb.log_likelihood(net, {"c0c1": 1}))
+
+
 @given(state_networks(max_units=4, max_states=4), st.data())
 @settings(max_examples=20, deadline=None)
 def test_samples_of_the_posterior_have_its_means(network, data):

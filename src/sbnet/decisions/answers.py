@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from functools import partial
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -22,6 +23,8 @@ from sbnet.questions.question import Question, ask_one
 from sbnet.questions.reduction import live_variables
 from sbnet.questions.support import refusal
 
+_WORK = 2.0**31
+"""Numbers that are multiplied for all rows of variables with states: half a minute."""
 _COMPILED = 1 << 17
 """Edges of all rows from which on sums are worth a compiler, whose import takes a second."""
 
@@ -97,7 +100,8 @@ def answers(present: Present, others: list[dict[str, Any]], targets: IndexArray,
     if solver is not None:
         return ask(solver)
     try:
-        found = ask(sums_about(present, targets))._replace(exact=True)
+        sums = sums_about(present, targets)
+        found = ask(replace(sums, work=_WORK / (1 + len(others))))._replace(exact=True)
     except TooManyHiddenError:
         return ask(MeanField())
     if found.bound[0] == -np.inf:

@@ -16,6 +16,10 @@ from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import observed_means
 from sbnet.questions.reduction import live_variables
 
+_MORE = 6
+"""Sums for parts of the means may multiply 2**6 times as many numbers as the largest table may have."""
+_SMALL = 2.0**24
+"""Sums that multiply fewer numbers are not looked at for cheaper parts."""
 _SUM = 1e-9  # that means of the states of a variable may be above one, by rounding
 
 
@@ -31,18 +35,64 @@ def means_of_states(
     wanted = np.arange(network.n_units) if asked is None else asked
     for rows in patterns(network, states):
         hidden = wanted[states[rows[0], wanted] == HIDDEN]
-        seen = states[rows[0]].copy()
-        seen[hidden] = 0
-        variables = np.flatnonzero(live_variables(network.model, seen)).tolist()
-        one = Sum(network, states[rows], variables, effort.limit)
-        if one.plan.work > effort.work:
-            bits = math.log2(one.plan.work)
-            raise TooManyHiddenError(f"exact elimination multiplies 2**{bits:.4g} numbers; use a solver instead")
-        found = one.solve(states[rows], hidden.tolist())
-        log_p[rows] = found.log_p
-        for v in hidden.tolist():
-            means[np.ix_(rows, np.r_[network.columns_of(v)])] = found.posteriors[v][:, 1:]
+        for one, mine in _sums(network, states[rows], hidden.tolist(), effort):
+            found = one.solve(states[rows], mine)
+            log_p[rows] = found.log_p
+            for v in mine:
+                means[np.ix_(rows, np.r_[network.columns_of(v)])] = found.posteriors[v][:, 1:]
     return log_p, means
+
+
+def _sums(network: Network, states: States, asked: list[int], effort: Effort) -> list[tuple[Sum, list[int]]]:
+    """A sum that has the means of all that are asked for; or, where its tables are too large, several that share them.
+
+    Each brings back only its own variables without observed descendants, and their ancestors.
+    """
+    whole = _feasible(network, states, asked, effort)
+    if isinstance(whole, Sum) and whole.plan.work <= _SMALL:
+        return [(whole, asked)]
+    most = whole.plan.work if isinstance(whole, Sum) else min(effort.work, 2.0 ** (effort.limit + _MORE))
+    parts = _parts(network, states, asked, effort, most) if len(asked) > 1 else []
+    if parts:
+        return parts
+    if isinstance(whole, Sum):
+        return [(whole, asked)]
+    raise whole
+
+
+def _parts(
+    network: Network, states: States, asked: list[int], effort: Effort, most: float
+) -> list[tuple[Sum, list[int]]]:
+    """Feasible sums for parts of what is asked for, that multiply fewer numbers in all than `most`; or none."""
+    least = _feasible(network, states, [], effort)
+    if not isinstance(least, Sum) or least.plan.work >= most:
+        return []
+    left, found, work = [asked[len(asked) // 2 :], asked[: len(asked) // 2]], list[tuple[Sum, list[int]]](), 0.0
+    while left:
+        mine = left.pop()
+        one = _feasible(network, states, mine, effort._replace(work=most - work))
+        if isinstance(one, Sum):
+            found.append((one, mine))
+            work += one.plan.work
+        elif len(mine) == 1:
+            return []
+        else:
+            left += [mine[len(mine) // 2 :], mine[: len(mine) // 2]]
+    return found
+
+
+def _feasible(network: Network, states: States, asked: list[int], effort: Effort) -> Sum | TooManyHiddenError:
+    """The sum that has the means of all that are asked for, or why it is too large."""
+    seen = states[0].copy()
+    seen[asked] = 0
+    try:
+        one = Sum(network, states, np.flatnonzero(live_variables(network.model, seen)).tolist(), effort.limit)
+    except TooManyHiddenError as error:
+        return error
+    if one.plan.work <= effort.work:
+        return one
+    bits = math.log2(one.plan.work)
+    return TooManyHiddenError(f"exact elimination multiplies 2**{bits:.4g} numbers; use a solver instead")
 
 
 def kl_of_states(network: Network, states: States, means: FloatArray, limit: int) -> FloatArray:

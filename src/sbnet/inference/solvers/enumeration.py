@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar, TypeVar
@@ -44,9 +45,13 @@ class Sums:
         of its own. The others without observed descendants have the prediction of independent parents. Where variables
         have states or tables, the means of all are exact, or, if that takes too large a sum, of these alone. They go by
         name, since a part of a network numbers them in another way.
+    work : float
+        Numbers that are multiplied for a row of variables with states and tables, at most, if some seconds' worth is
+        too much.
     """
 
     wanted: frozenset[str] = frozenset()
+    work: float = math.inf
     knows_states: ClassVar[bool] = True
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
@@ -69,7 +74,7 @@ class Sums:
 
     def _of_states(self, network: Network, states: States) -> tuple[FloatArray, FloatArray]:
         """All means; where those take too large a sum, those that are wanted, and NaN for the others."""
-        effort = Effort(WIDE, 1, progress=False, work=_WORK)
+        effort = Effort(WIDE, 1, progress=False, work=min(self.work, _WORK))
         try:
             return means_of_states(network, states, effort)
         except TooManyHiddenError:
