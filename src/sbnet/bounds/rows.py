@@ -23,7 +23,7 @@ from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import reduce
 
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken where it shows which terms to take
-_KEPT, _SMALL = 32, 1 << 20  # problems that are kept for later rows with other weights, and their bytes
+_KEPT, _ROOM = 32, 32 << 20  # problems that are kept for later rows with other weights, and their bytes in all
 
 
 class Answers(NamedTuple):
@@ -171,10 +171,11 @@ def _structure(model: Model) -> tuple[object, ...]:
 
 
 def _keep(key: tuple[object, ...], work: Work) -> None:
-    """For later rows; as long as it is kept, so are the arrays that `key` names."""
-    if work.blocks.nbytes + work.tiles.nbytes + work.numbers.nbytes <= _SMALL:
-        _LAID_OUT[key] = work
-        for old in list(_LAID_OUT)[:-_KEPT]:
+    """For later rows; as long as it is kept, so are the arrays that `key` names. The oldest make room."""
+    _LAID_OUT[key], room = work, _ROOM
+    for k, (old, one) in enumerate(reversed(list(_LAID_OUT.items()))):
+        room -= one.blocks.nbytes + one.tiles.nbytes + one.numbers.nbytes
+        if k >= _KEPT or room < 0:
             _LAID_OUT.pop(old, None)
 
 

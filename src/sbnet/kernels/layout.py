@@ -68,6 +68,7 @@ def _fill_blocks(hidden, factors, children, blocks):
             factor = factors[children[c].factor]
             block, i = blocks[factor.block], factor.lane
             block.factor[i], block.kind, block.width = children[c].factor, factor.kind, max(block.width, i + 1)
+            block.asked = max(block.asked, i + 1 if factor.hidden >= 0 else 0)
             if TILED[factor.kind] and block.last != j:
                 block.last = j
                 n += 1 if one.states == 2 else one.states

@@ -55,7 +55,7 @@ def softmax(field, old, q, first, end):
     if end == first + 1:
         z = min(max(field[0], -_FARTHEST), _FARTHEST)
         t = math.exp(-abs(z))
-        q[first] = 1.0 / (1.0 + t) if z >= 0.0 else t / (1.0 + t)
+        q[first] = (1.0 if z >= 0.0 else t) / (1.0 + t)
         return 1.0 + t, abs(z) * t / (1.0 + t)
     top = 0.0
     for k in range(first, end):

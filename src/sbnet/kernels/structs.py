@@ -108,6 +108,7 @@ block_t = struct(
     ("factor", "i8", LANES),  # -1 in empty lanes
     ("lanes", "i8"),  # sixteen, which the compiler must not know: it would unroll short loops, not make vectors of them
     ("kind", "i8"), ("width", "i8"),  # which term serves it; lanes that are taken
+    ("asked", "i8"),  # lanes whose mean input is asked for in a sweep: those of hidden variables
     ("pair", "i8"), ("group", "i8"),  # its first tile from a parent with two states, its first group from others; or -1
     ("last", "i8"),  # while it is laid out: its last tile
     # of the exact term: see `terms.frequencies`
@@ -125,9 +126,9 @@ tile_t = struct(
         "from_least", "from_most",  # of a state of a parent with more than two: J_s - least, most - J_s
     ),
     ("slot", "i8", LANES),  # of each edge; -1 where there is none
-    ("block", "i8"),
-    ("parent", "i8"),  # the hidden variable
-    ("column", "i8"),  # its first column in Q
+    ("block", "u4"),
+    ("parent", "u4"),  # the hidden variable
+    ("column", "u4"),  # its first column in Q
     ("states", "i8"),  # how many it has
     ("state", "i8"),  # which of them this tile is for, in a group; 1 for a pair
     ("after", "i8"),  # the next tile of the same block, or the first of the next group; -1 at the end

@@ -6,6 +6,9 @@ import numpy as np
 
 from sbnet.kernels.compiling import inner
 
+unsigned = np.uint64
+"""For indices along lanes, tiles and frequencies: one that might be negative keeps loops from becoming vectors."""
+
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
 LN2_HIGH = 0.6931471803691238  # ln 2 with its last digits zero: n * LN2_HIGH is exact for n < 2**20

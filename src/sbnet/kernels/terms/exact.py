@@ -22,7 +22,8 @@ from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import EXACT
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.terms import quadratic
-from sbnet.kernels.terms.frequencies import lanes_of, multiple, refine, unsigned
+from sbnet.kernels.terms.frequencies import lanes_of, multiple, refine
+from sbnet.kernels.vector import unsigned
 from sbnet.quadrature.frequencies import OMEGA
 
 __all__ = ["gradient", "look", "pull", "push", "refine", "value"]

@@ -20,16 +20,13 @@ from sbnet.kernels.kinds import EXACT
 from sbnet.kernels.structs import LANES, aligned
 from sbnet.kernels.terms import CROWDED, ENOUGH, LACKS, ROUGH, WHOLE
 from sbnet.kernels.terms.quadratic import moments
+from sbnet.kernels.vector import unsigned
 from sbnet.quadrature.frequencies import FAR, MAX_NODES, OMEGA, nodes
 
 MAX_NUMBERS = 100_000_000  # 800 MB: in a problem that would need more, some terms are others
 _SIZE = 32
 _LOWER = 0.42  # of the even frequencies: what the ascent makes do with
 _MORE = 6  # frequencies, so that the even ones alone are within 1e-3 for the ascent, and Q may move
-
-unsigned = np.uint64
-"""For indices along lanes and frequencies: one that might be negative keeps a loop from becoming vectors."""
-
 
 nodes_in_kernels = inner(nodes)
 

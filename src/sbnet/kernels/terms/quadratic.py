@@ -11,37 +11,38 @@ import math
 
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import QUADRATIC
+from sbnet.kernels.structs import LANES
 from sbnet.kernels.thresholds import softplus
 
 
 @inner(fast=True)
 def moments(block, tiles, q):
     """<x> and <x^2> of the factors of a block."""
-    for i in range(block.lanes):
+    for i in range(min(block.lanes, LANES)):
         block.x[i], block.second[i] = block.h[i], 0.0
     t = block.pair
     while t >= 0:
         tile, m = tiles[t], q[tiles[t].column]
-        for i in range(block.lanes):
+        for i in range(min(block.lanes, LANES)):
             w = tile.weight[i]
             block.x[i] += w * m
             block.second[i] += w * w * (m * (1.0 - m))
         t = tile.after
     t = block.group
     while t >= 0:
-        for i in range(block.lanes):
+        for i in range(min(block.lanes, LANES)):
             block.arg[i] = 0.0
         for s in range(1, tiles[t].states):
             tile, p = tiles[t + s], q[tiles[t].column + s - 1]
-            for i in range(block.lanes):
+            for i in range(min(block.lanes, LANES)):
                 w = tile.weight[i]
                 block.arg[i] += w * p
                 block.second[i] += w * w * p
-        for i in range(block.lanes):
+        for i in range(min(block.lanes, LANES)):
             block.x[i] += block.arg[i]
             block.second[i] -= block.arg[i] * block.arg[i]
         t = tiles[t].after
-    for i in range(block.lanes):
+    for i in range(min(block.lanes, LANES)):
         block.second[i] += block.x[i] * block.x[i]
 
 
@@ -54,7 +55,7 @@ def verbs_of(kind):
         n, k, total, m = parent.states, parent.tile[kind], 0.0, 1.0 - 2.0 * q[parent.column]
         while k < parent.tile_end[kind] and n == 2:  # r = <x> - J Q(1)
             tile, block, part = tiles[k], blocks[tiles[k].block], 0.0
-            for i in range(block.lanes):
+            for i in range(min(block.lanes, LANES)):
                 w = tile.weight[i]
                 straight = block.straight[i] + block.curve[i] * (2.0 * block.x[i] + w * m)
                 part += w * (block.a[i] - block.c[i] * straight)
@@ -63,15 +64,15 @@ def verbs_of(kind):
         field[0] += total
         while k < parent.tile_end[kind]:
             block = blocks[tiles[k].block]
-            for i in range(block.lanes):
+            for i in range(min(block.lanes, LANES)):
                 block.arg[i] = block.x[i]
             for s in range(1, n):
                 tile, p = tiles[k + s], q[parent.column + s - 1]
-                for i in range(block.lanes):
+                for i in range(min(block.lanes, LANES)):
                     block.arg[i] -= p * tile.weight[i]
             for s in range(1, n):
                 tile, total = tiles[k + s], 0.0
-                for i in range(block.lanes):
+                for i in range(min(block.lanes, LANES)):
                     w = tile.weight[i]
                     total += w * (
                         block.a[i] - block.c[i] * (block.straight[i] + block.curve[i] * (2.0 * block.arg[i] + w))
@@ -86,7 +87,7 @@ def verbs_of(kind):
             tile, block = tiles[k], blocks[tiles[k].block]
             if tile.state > 0:
                 change = q[parent.column + tile.state - 1] - old[tile.state - 1]
-                for i in range(block.lanes):
+                for i in range(min(block.lanes, LANES)):
                     block.x[i] += tile.weight[i] * change
 
     @inner

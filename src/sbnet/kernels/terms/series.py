@@ -16,8 +16,8 @@ import numpy as np
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import SERIES
-from sbnet.kernels.terms.frequencies import unsigned
 from sbnet.kernels.thresholds import dt, rarity
+from sbnet.kernels.vector import unsigned
 from sbnet.quadrature.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 
 

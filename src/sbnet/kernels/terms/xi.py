@@ -38,6 +38,7 @@ from sbnet.kernels.vector import (
     ln,
     parts_of,
     power_of_two,
+    unsigned,
 )  # fmt: skip
 
 SAFE = 16  # factors that can be multiplied before the product is rescaled: each is at least 1e-14
@@ -54,21 +55,26 @@ def prepare(problem, blocks, tiles, numbers):
 
 
 @inner(fast=True)
+def _factors(tile, i, m, off):
+    """f_A and f_B of a parent of mean m."""
+    p, rest = (m, off) if tile.weight[i] > 0.0 else (off, m)
+    return rest + p * tile.e_a[i], p + rest * tile.e_b[i]
+
+
+@inner(fast=True)
 def pull(parent, problem, blocks, tiles, numbers, q, field):
     """What children say to a parent of mean m, a J - c (xi J - K), eqs. (24) and (33); A and B go on without it."""
     m, off, total = q[parent.column], 1.0 - q[parent.column], 0.0
-    for k in range(parent.tile[XI], parent.tile_end[XI]):
+    for k in range(unsigned(parent.tile[XI]), unsigned(parent.tile_end[XI])):
         tile, block, part = tiles[k], blocks[tiles[k].block], 0.0
         for i in range(LANES):
-            j, e_a, e_b = tile.weight[i], tile.e_a[i], tile.e_b[i]
-            p, rest = (m, off) if j > 0.0 else (off, m)
-            f_a, f_b = rest + p * e_a, p + rest * e_b
+            f_a, f_b = _factors(tile, i, m, off)
             over = 1.0 / (f_a * f_b * (block.share_a[i] + block.share_b[i]))
-            rest_a, rest_b = block.share_a[i] * f_b * over, block.share_b[i] * f_a * over
-            influence = rest_a * (1.0 - e_a) - rest_b * (1.0 - e_b)
-            part += j * (block.a[i] - block.c[i] * block.xi[i])
-            part += block.c[i] * (influence if j > 0.0 else -influence)
-            block.share_a[i], block.share_b[i] = rest_a, rest_b
+            a, b = block.share_a[i] * f_b * over, block.share_b[i] * f_a * over
+            influence = a * (1.0 - tile.e_a[i]) - b * (1.0 - tile.e_b[i])
+            part += tile.weight[i] * (block.a[i] - block.c[i] * block.xi[i])
+            part += block.c[i] * (influence if tile.weight[i] > 0.0 else -influence)
+            block.share_a[i], block.share_b[i] = a, b
         total += part  # apart, so that no tile waits for the sum over another
     field[0] += total
 
@@ -77,12 +83,13 @@ def pull(parent, problem, blocks, tiles, numbers, q, field):
 def push(parent, problem, blocks, tiles, numbers, old, q):
     """A parent has moved: A and B of its children change by one factor each, and <x> follows."""
     before, new, off = old[0], q[parent.column], 1.0 - q[parent.column]
-    for k in range(parent.tile[XI], parent.tile_end[XI]):
+    for k in range(unsigned(parent.tile[XI]), unsigned(parent.tile_end[XI])):
         tile, block = tiles[k], blocks[tiles[k].block]
         for i in range(LANES):
-            p, rest = (new, off) if tile.weight[i] > 0.0 else (off, new)
-            block.share_a[i] *= rest + p * tile.e_a[i]
-            block.share_b[i] *= p + rest * tile.e_b[i]
+            f_a, f_b = _factors(tile, i, new, off)
+            block.share_a[i] *= f_a
+            block.share_b[i] *= f_b
+        for i in range(block.asked):
             block.x[i] += tile.weight[i] * (new - before)
 
 
@@ -183,7 +190,8 @@ def evaluate(block):
         small = exp_of_minus(abs(log_b - log_a))
         a = (small if log_b > log_a else 1.0) * block.product_a[i]
         b = (1.0 if log_b > log_a else small) * block.product_b[i]
-        block.share_a[i], block.share_b[i] = a / (a + b), b / (a + b)
+        over = 1.0 / (a + b)
+        block.share_a[i], block.share_b[i] = a * over, b * over
         block.t[i] = block.xi[i] * block.x[i] + max(log_a, log_b) + ln(a + b)
 
 
