@@ -100,7 +100,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        variables = {} if self._is_binary() else {column.name: column for column in self.schema_.variables}
+        mixed = () if self.schema_ is None or self._is_binary() else self.schema_.variables
+        variables = {column.name: column for column in mixed}
         rows, label = Rows(table.cells, weights, self._names(), variables=variables), self._label()
         if label is None:
             return rows
