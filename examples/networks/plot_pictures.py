@@ -47,8 +47,8 @@ plt.show()
 # Ranked means
 # ------------
 # The variables that the evidence moved most come first. A tick is the mean before the evidence, a point the mean given
-# it, and whiskers are an interval that is certain to hold the true probability: here it is so short that only one line is
-# left of it, and mean field theory lies beside it.
+# it, and whiskers are an interval that is certain to hold the true probability: here it is so short that only one line
+# is left of it, and mean field theory lies beside it.
 
 sb.plots.means(post, sb.posterior_intervals(net, evidence))
 plt.show()
