@@ -383,8 +383,8 @@ class Network:
         """An error that names a variable with more than two states, or with a table, where only others are known."""
         if not self.is_binary:
             i = int(np.argmax((self.n_states != 2) | (self.gate == gates.TABLE)))
-            more = f"{self.n_states[i]} states" if self.n_states[i] > 2 else "a table"
-            raise NetworkError(f"variable {self.names[i]!r} has {more}, and {what} is for two states; {way_out}")
+            more, but = (f"{self.n_states[i]} states", "") if self.n_states[i] > 2 else ("a table", " without tables")
+            raise NetworkError(f"variable {self.names[i]!r} has {more}, and {what} is for two states{but}; {way_out}")
 
     def check_no_tables(self, what: str, way_out: str = "exact_posterior() and certify() know them") -> None:
         """An error that names a variable with a table, where only sigmoid and noisy-OR variables are known."""

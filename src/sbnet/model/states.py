@@ -84,10 +84,9 @@ def checked_states(name: str, given: Any) -> tuple[str, ...]:
     """Names of states: texts that differ, at least two of them."""
     listed = tuple(checks.listed(f"the states of {name!r}", given, "give a list of names", NetworkError))
     if not 2 <= len(listed) <= MOST_STATES:
-        many = "one state is certain, and none is impossible" if len(listed) < 2 else f"{MOST_STATES} are the limit"
-        raise NetworkError(
-            f"{name!r} has {len(listed)} state{'s' * (len(listed) != 1)}; {many}. Give at least two names"
-        )
+        few = "one state is certain, and none is impossible. Give at least two names"
+        why = few if len(listed) < 2 else f"{MOST_STATES} are the limit"
+        raise NetworkError(f"{name!r} has {len(listed)} state{'s' * (len(listed) != 1)}; {why}")
     for state in listed:
         if not isinstance(state, str) or not state.strip():
             text = "is empty" if isinstance(state, str) else f"is of type {type(state).__name__}"
