@@ -96,6 +96,7 @@ for ax, (title, network) in zip(axes, networks.items(), strict=True):
             side = "from below" if methods is below else "from above"
             ax.plot(spent, abs(bound - truth), mark, color=colour, ms=8, alpha=0.85, label=f"{side}: {name}")
     ax.set(title=title, xlabel="seconds", xscale="log", yscale="log")
+    ax.margins(0.1)
     ax.grid(alpha=0.25)
 axes[0].set_ylabel("distance from ln P, in nats")
 fig.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3, frameon=False)
