@@ -38,6 +38,16 @@ def test_filled_cells_are_posterior_means_and_observed_cells_keep_every_bit():
     assert_array_equal(imputer.transform(X[1:2]), X[1:2])  # no holes at all
 
 
+def test_a_density_fills_in_what_an_imputer_does():
+    """Also where missing cells depend on one another, of which mean field theory is overconfident."""
+    rng = np.random.default_rng(0)
+    cause = rng.random((300, 1)) < 0.5
+    X = np.where(rng.random((300, 6)) < 0.1, ~cause, cause).astype(float)
+    density = SBNDensity(epochs=5, random_state=0).fit(X)
+    X[:, 2:][rng.random((300, 4)) < 0.7] = np.nan
+    assert_array_equal(density.impute(X), SBNImputer.from_networks(density.mixture_, random_state=0).transform(X))
+
+
 @pytest.mark.parametrize("autoregressive", [True, False])
 def test_draws_have_the_posterior_means(table, autoregressive):
     imputer = SBNImputer(strategy="sample", density=quick(autoregressive=autoregressive)).fit(table)

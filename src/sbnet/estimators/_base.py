@@ -8,24 +8,27 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet import checks
+from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _choosing, _given, _large, _learning, _reading, _recognition
+from sbnet.estimators._completing import Completion, together
 from sbnet.estimators._given import PLAIN, Given
 from sbnet.estimators._recognition import Recognition
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators.settings import Settings
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.solvers.filling import draw, fill
+from sbnet.inference.solvers.particles import NUMBER
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.inference.solvers.row_completions import log_probabilities
 from sbnet.learning.streams import is_stream
 from sbnet.model.mixtures import NetworkMixture, log_mean
 from sbnet.model.network import Network
+from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables.frames import Array
 from sbnet.tables.schema import Schema
@@ -100,8 +103,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        mixed = () if self.schema_ is None or self._is_binary() else self.schema_.variables
-        variables = {column.name: column for column in mixed}
+        schema = self.schema_
+        variables = {} if schema is None or self._is_binary() else {one.name: one for one in schema.variables}
         rows, label = Rows(table.cells, weights, self._names(), variables=variables), self._label()
         if label is None:
             return rows
@@ -175,6 +178,16 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         self._n_hidden = sum(settings.layers) if self.report_ is None else self.report_.hidden
         self.recognitions_ = tuple(_recognition.learn(settings, n, self._n_hidden, rows) for n in self.networks_)
         return generator, float(rows.weights.sum())
+
+    def _completion(
+        self, number: int = NUMBER, networks: Sequence[Network] | None = None, seed: int | None = None
+    ) -> Completion:
+        """Rows completed by so many particles; without a seed means are the same at each call."""
+        settings = self._settings()
+        if seed is None:
+            seed = int(settings.random_state) if checks.is_whole(settings.random_state) else 0
+        where = pool(settings.executor, _learning.threads(settings))
+        return Completion(self.networks_ if networks is None else networks, self._names(), number, seed, where)
 
     def _fill(
         self,
@@ -287,19 +300,3 @@ class FromNetworks:
         estimator._optimizer_state, estimator.draw_networks_ = None, ()
         made: Self = estimator
         return made
-
-
-def chosen(bounds: FloatArray, rng: np.random.Generator | None) -> IndexArray:
-    """For each row a network: the likeliest, or one that is drawn by how likely they are."""
-    share = softmax(bounds, axis=0)
-    if rng is None:
-        return np.asarray(share.argmax(axis=0), dtype=np.int64)
-    drawn: IndexArray = (share.cumsum(axis=0) < rng.random(share.shape[1])).sum(axis=0)
-    return np.minimum(drawn, len(share) - 1)
-
-
-def together(values: FloatArray, bounds: FloatArray, rng: np.random.Generator | None) -> Any:
-    """Values of each network, rows by columns, as one: their mean, or those of one network for each row."""
-    if rng is not None:
-        return values[chosen(bounds, rng), np.arange(values.shape[1])]
-    return np.einsum("kr,krc->rc", softmax(bounds, axis=0), values)

@@ -373,8 +373,8 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
 
     @by_partition
     def impute(self, X: Any) -> Any:
-        """The table with posterior means for missing cells of zeros and ones; other columns have values that somebody
-        has, as :class:`SBNImputer` fills them in.
+        """The table with missing cells filled in as :class:`SBNImputer` does: by posterior means of zeros and ones, and
+        in other columns by values that somebody has.
 
         Parameters
         ----------
@@ -388,7 +388,7 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
         check_is_fitted(self)
         if not self._is_binary():
             return self._fill_states(X, self.network_)
-        return self._fill(self._table(X, reset=False)[0], lambda posterior: posterior.means)
+        return self._table(X, reset=False)[0].fill(self._completion().means)
 
     def _settings(self) -> Settings:
         return Settings.of(self, self.settings)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from concurrent.futures import Executor
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils._set_output import _wrap_data_with_container
 from sklearn.utils.validation import check_is_fitted
@@ -16,23 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError
-from sbnet.estimators import _choosing, _learning
-from sbnet.estimators._base import FromNetworks, Member, together
+from sbnet.estimators import _choosing
+from sbnet.estimators._base import FromNetworks, Member
 from sbnet.estimators._given import Given, as_asked
 from sbnet.estimators._large import transforms_by_partition
 from sbnet.estimators._learning import make_seed
-from sbnet.estimators._rows import Rows, columns, place
+from sbnet.estimators._rows import Rows
 from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
-from sbnet.inference import PosteriorBatch, infer_many
-from sbnet.inference.impossible import warn_of_impossible
+from sbnet.inference import PosteriorBatch
 from sbnet.inference.solvers.filling import informed
-from sbnet.inference.solvers.particles import NUMBER, Particles, average, particles, seeds_of_places, suits
+from sbnet.inference.solvers.particles import NUMBER
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
-from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
 from sbnet.tables.frames import Array
 
@@ -175,7 +171,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         if sampling:
             filled = self._drawn(table, self._members(), self._seed())
         elif self.particles:
-            filled = table.fill(self._by_particles(self.networks_, self._fixed_seed()).means, certain)
+            filled = table.fill(self._completion(self.particles).means, certain)
         else:
             filled = self._fill(table, lambda posterior: posterior.means, certain=certain)
         return as_asked(self, filled, X)
@@ -213,7 +209,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
             One for each column.
         """
         check_is_fitted(self)
-        return self._by_particles(self.networks_, self._fixed_seed()).probabilities(states, places)
+        return self._completion(self.particles).probabilities(states, places)
 
     def draws(self, X: Any) -> list[Any]:
         """`multiple` completed tables, each as :meth:`transform` gives one: observed cells as they are, others drawn.
@@ -257,22 +253,14 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
     def _drawn(self, table: Given, networks: list[Member], seed: int) -> Array:
         if self.particles:
-            return table.fill(self._by_particles([network for network, _ in networks], seed).draw, certain=True)
+            return table.fill(
+                self._completion(self.particles, [network for network, _ in networks], seed).draw, certain=True
+            )
         generator = np.random.default_rng(seed)
         return self._fill(table, lambda posterior: _draw(posterior, generator), rng=generator, networks=networks)
 
-    def _by_particles(self, networks: Sequence[Network], seed: int) -> Completion:
-        settings = self._settings()
-        where = pool(settings.executor, _learning.threads(settings))
-        return Completion(networks, self._names(), self.particles, seed, where)
-
     def _seed(self) -> int:
         return make_seed(self._settings().random_state)
-
-    def _fixed_seed(self) -> int:
-        """For means, which are the same at each call, whatever `random_state` is."""
-        given = self._settings().random_state
-        return int(given) if checks.is_whole(given) else 0
 
 
 def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
@@ -286,54 +274,3 @@ def _draw(posterior: PosteriorBatch, generator: np.random.Generator) -> States:
     return sample(
         network, len(states), rng=generator, do=np.where(informed(network, states) & (states == HIDDEN), drawn, states)
     )
-
-
-_T = TypeVar("_T", bound=np.generic)
-
-
-@dataclass(frozen=True)
-class Completion:
-    """Networks whose units have the names of columns, and how many particles each row gets, from which seed."""
-
-    networks: Sequence[Network]
-    names: tuple[str, ...]
-    number: int
-    seed: int
-    executor: Executor
-
-    def means(self, cells: States) -> FloatArray:
-        """Posterior means, rows by columns."""
-        parts = [self._averaged(network, place(network, cells, self.names)) for network in self.networks]
-        values = [self._columns(network, part.means) for network, part in zip(self.networks, parts, strict=True)]
-        if len(parts) == 1:
-            return values[0]
-        return np.asarray(together(np.array(values), np.array([part.log_p for part in parts]), None))
-
-    def draw(self, cells: States) -> FloatArray:
-        """Every row completed once, rows by columns. Equal rows are drawn apart, by their numbers."""
-        parts = []
-        for k, network in enumerate(self.networks):
-            states, seeds = place(network, cells, self.names), seeds_of_places(self.seed + k, len(cells))
-            parts.append(particles(network, states, seeds, number=self.number, draws=1, executor=self.executor))
-        values = [self._columns(n, part.drawn[:, 0]) for n, part in zip(self.networks, parts, strict=True)]
-        if len(parts) > 1:
-            log_p, rng = np.array([part.log_p for part in parts]), np.random.default_rng(self.seed)
-            return np.asarray(together(np.array(values), log_p, rng), dtype=np.float64)
-        return values[0].astype(np.float64)
-
-    def probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
-        """Probabilities of the values of each column, rows by values, given the states of the first network's units."""
-        means = self._averaged(self.networks[0], states).means
-        on = [means[:, place.units[0]] for place in places]
-        return [np.column_stack([1.0 - one, one]) for one in on]
-
-    def _averaged(self, network: Network, states: States) -> Particles:
-        """Means of particles; where units are not sigmoid units, those of mean field theory."""
-        if suits(network):
-            return average(network, states, number=self.number, seed=self.seed, executor=self.executor)
-        found = infer_many(network, states, executor=self.executor, progress=False)
-        found = warn_of_impossible(found)
-        return Particles(found.means, found.bound, np.empty((len(states), 0, network.n_units), np.int8))
-
-    def _columns(self, network: Network, of_units: NDArray[_T]) -> NDArray[_T]:
-        return of_units[:, columns(network, self.names)]
