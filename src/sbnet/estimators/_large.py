@@ -27,8 +27,8 @@ from sbnet.errors import ParameterError
 from sbnet.estimators import _learning
 from sbnet.estimators._learning import make_seed
 from sbnet.estimators._rows import Rows, place
-from sbnet.estimators.settings import is_auto, prior_for
-from sbnet.learning import FitResult, fit
+from sbnet.estimators.settings import is_auto
+from sbnet.learning import FitResult
 from sbnet.learning.streams import Files, blocks_of, is_once, is_stream
 from sbnet.model.network import Network
 from sbnet.parallel import lazy
@@ -100,23 +100,10 @@ def _go_on(
     settings, report = estimator._settings(), getattr(estimator, "report_", None)
     if report is not None:  # the scales that the sample has chosen
         settings = replace(settings, prior=report.priors)
+    settings = replace(settings, batch_size=max(settings.batch_size, source.fewest))
     epochs = source.epochs if is_auto(settings.epochs) else settings.epochs
-    result = fit(
-        network,
-        source.states(estimator, network),
-        epochs=epochs,
-        optimizer=settings.optimizer_until(epochs),
-        batch_size=max(settings.batch_size, source.fewest),
-        solver=_learning.solver_for(settings, network, rows.names),
-        prior=prior_for(settings.prior, network, rows.names),
-        frozen=_learning.frozen(network, rows),
-        rng=generator,
-        progress=bool(settings.verbose),
-        **source.settings,
-    )
-    if result.interrupted:
-        raise KeyboardInterrupt
-    return result
+    elsewhere = source.states(estimator, network), source.settings
+    return _learning.learn(settings, network, rows, generator, epochs=epochs, source=elsewhere)
 
 
 def _states(estimator: Any, network: Network, table: Any, kept: BoolArray | None) -> States:

@@ -164,10 +164,12 @@ def learn(
     prior: Any = None,
     stepping: Any = None,
     quiet: bool = False,
+    source: tuple[Any, dict[str, Any]] | None = None,
 ) -> FitResult:
     """Maximise the bound (ELBO) from `network`; columns without an observed cell stay as they are.
 
-    Epochs, a prior and an optimiser may be given in the place of those of the settings.
+    Epochs, a prior and an optimiser may be given in the place of those of the settings; and in the place of the rows
+    states that lie elsewhere, with what :func:`sbnet.fit` has to know of them.
     """
     fraction = None if quiet or len(rows.cells) < 2 else settings.validation_fraction  # one row cannot be divided
     if epochs is None:
@@ -182,15 +184,13 @@ def learn(
         "prior": None if penalty is None else penalty.times(prior_share),
         "frozen": frozen(network, rows),
         "rng": generator,
-        "threads": threads(settings),
-        "executor": settings.executor,
         "progress": bool(settings.verbose) and not quiet,
     }
     patience = settings.patience if fraction is not None else None
-    result = fit(
-        network, place(network, rows.cells, rows.names), epochs=epochs, optimizer=stepping, validation=fraction,
-        patience=patience, sample_weight=rows.weights, **options,
-    )  # fmt: skip
+    here = {"validation": fraction, "patience": patience, "sample_weight": rows.weights}
+    here |= {"threads": threads(settings), "executor": settings.executor}
+    states, how = source or (place(network, rows.cells, rows.names), here)
+    result = fit(network, states, epochs=epochs, optimizer=stepping, **options, **how)
     if result.interrupted:  # an estimator is fitted or it is not, and a search over settings must stop
         raise KeyboardInterrupt
     return result

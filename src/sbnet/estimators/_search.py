@@ -252,20 +252,6 @@ class Search:
         slow = np.where(is_autoregressive(network, rows.names), _SLOW if rate == RATE else _SLOWER, 1.0)
         stepping: Any = self.settings.optimizer_until(epochs)
         if self.settings.steps_are_ours:
-            stepping = _Paced(rate / number, until=epochs, factor=np.append(slow, np.ones(network.n_units)))
+            stepping = Adam(rate / number, until=epochs, scale=np.append(slow, np.ones(network.n_units)))
         chosen = {"epochs": epochs, "prior": scales.prior(network, rows.names), "stepping": stepping, "quiet": quiet}
         return _learning.learn(self.settings, network, rows, self.generator, **chosen)
-
-
-@dataclass(frozen=True, eq=False)
-class _Paced(Adam):
-    """Adam, at a pace of its own for each parameter."""
-
-    factor: FloatArray | float = 1.0
-
-    def step(self, gradient: FloatArray, state: tuple[FloatArray, ...], epoch: int) -> Any:
-        move, state = super().step(gradient, state, epoch)
-        return move * self.factor, state
-
-    def size(self, state: tuple[FloatArray, ...], epoch: int) -> FloatArray:
-        return super().size(state, epoch) * self.factor
