@@ -20,6 +20,7 @@ from strategies import cases, tables
 
 nan = np.nan
 BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
+WORDS = "; in words, no or yes"
 
 # The same evidence on rain, sprinkler, wet, slippery in all its forms.
 PATTERN = [-1, 0, 1, -1]
@@ -178,9 +179,9 @@ REFUSED = {
         np.array([1j, 0, 0, 0]),
         "column 'x0' holds 1j; a cell is a number, a truth value, text, or missing",
     ),
-    "string": ([0, "maybe", 0, 0], f"column 1 ('sprinkler') holds 'maybe' in row 0; {BINARY}"),
-    "array of strings": (np.array([["wet", "1"]]), f"column 0 ('wet') holds 'wet' in row 0; {BINARY}"),
-    "string by name": ({"wet": "very"}, f"unit 'wet' holds 'very'; {BINARY}"),
+    "string": ([0, "maybe", 0, 0], f"column 1 ('sprinkler') holds 'maybe' in row 0; {BINARY}{WORDS}"),
+    "array of strings": (np.array([["wet", "1"]]), f"column 0 ('wet') holds 'wet' in row 0; {BINARY}{WORDS}"),
+    "string by name": ({"wet": "very"}, f"unit 'wet' holds 'very'; {BINARY}{WORDS}"),
     "list by name": ({"wet": [1]}, f"unit 'wet' holds [1]; {BINARY}"),
     "mapping by name": ({"wet": {}}, f"unit 'wet' holds {{}}; {BINARY}"),
     "frame": (
@@ -191,7 +192,7 @@ REFUSED = {
         pd.DataFrame({"rain": pd.array([None, 3], dtype="Int8")}),
         f"column 0 ('rain') holds 3 in row 1; {BINARY}",
     ),
-    "frame of strings": (pd.DataFrame({"rain": ["none"]}), f"column 0 ('rain') holds 'none' in row 0; {BINARY}"),
+    "frame of strings": (pd.DataFrame({"rain": ["none"]}), f"column 0 ('rain') holds 'none' in row 0; {BINARY}{WORDS}"),
     "masked array": (
         np.ma.masked_array([0, 5, 7, 1], mask=[0, 1, 0, 0]),
         f"column 2 ('wet') holds 7.0 in row 0; {BINARY}",
@@ -259,3 +260,11 @@ def test_one_pattern_and_a_table_are_not_mistaken_for_one_another(sprinkler):
     with pytest.raises(EvidenceError) as caught:
         coerce_many(sprinkler, {"wet": 1})
     assert str(caught.value) == "a table of patterns was expected, but the evidence is one pattern; use infer()"
+
+
+def test_words_are_answered_in_words(sprinkler):
+    with pytest.raises(EvidenceError, match="unit 'wet' holds 'maybe'; units are binary.*; in words, no or yes"):
+        sb.infer(sprinkler, {"wet": "maybe"})
+    named = sprinkler.with_notes({"wet": sb.Note(about="Wet grass")})
+    with pytest.raises(UnknownUnitError, match="names 'Wet grass', which is what unit 'wet' is about; write its name"):
+        sb.infer(named, {"Wet grass": 1})

@@ -183,6 +183,7 @@ TYPOS = [
         "line 12, column 12: the probability 'flu' -> 'fever' is 90; a probability lies between 0 and 1",
     ),
     ("flu = 0.9", "flu = 90", "write 90 % as 0.9"),
+    ("cold = 0.2", "the cold = 0.2", 'names with spaces stand in quotes, { "chest pain" = 0.9 }'),
     ("cold = 0.2", "cold = nan", "line 12, column 23: the probability 'cold' -> 'fever' is nan; a probability lies"),
     ("fever = 1.5", "fever = inf", "line 16, column 24: the weight 'fever' -> 'tired' is inf; it must be finite"),
     ("prior = 0.05", "prior = -0.05", "line 4, column 1: the prior of 'flu' is -0.05; a probability lies"),

@@ -227,7 +227,7 @@ def _rows(name: str, lines: list[str], columns: tuple[str, ...]) -> Iterator[tup
     reader = csv.DictReader(io.StringIO("\n".join(lines)))
     lacking = [title for title in columns if title not in (reader.fieldnames or ())]
     if lacking:
-        wanted = f"expected {', '.join(columns)} in the first line"
+        wanted = f"expected {', '.join(columns)} in the first line, with commas between them"
         raise FileFormatError(f"{name} has no column {lacking[0]!r}; {wanted}")
     for row in reader:
         yield reader.line_num, {key: value or "" for key, value in row.items() if isinstance(key, str)}

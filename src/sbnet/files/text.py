@@ -86,6 +86,7 @@ _HINTS = [  # the typing errors that people make most, by the line where reading
         (r"[{,]\s*[\w.-]+\s*:", "a value stands behind =, not behind a colon: { flu = 0.9 }"),
         (r"\{[^}]*,\s*\}", "no comma stands before the closing brace"),
         (r"""\{[^}]*=[^,}=]*[\d"']\s+[\w"'.-]+\s*=""", "a comma stands between two of them: { flu = 0.9, cold = 0.2 }"),
+        (r"""[{,]\s*\w[\w-]*(?: +[\w-]+)+\s*=""", 'names with spaces stand in quotes, { "chest pain" = 0.9 }'),
         (r"""\[[^\]]*["']\s+["']""", 'a comma stands between two of them: ["no", "yes"]'),
         (r"""=\s*(?:[\d.]+|"[^"]*")\s+[\w-]+\s*=""", "each key stands in a line of its own"),
         (r"^\s*[\w-]+\s*=\s*(?:True|False|TRUE|FALSE)\b", "write true and false in small letters"),

@@ -25,7 +25,7 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.errors import EvidenceError, TableError, hint, unknown_unit
+from sbnet.errors import EvidenceError, TableError, UnknownUnitError, hint, unknown_unit
 from sbnet.model.network import Network
 from sbnet.model.states import NO_YES, are_words, find, shown
 from sbnet.model.suggestions import check_kinds
@@ -301,7 +301,8 @@ class _Reader:
 
         def refuse(r: int, more: str = "") -> TableError:
             cell, place = frames.brief(sheet.given(r, k)), f" {sheet.row(r)}" if where is None else where
-            states = f"its states are {' and '.join(words)}, or 0 and 1" if words else _BINARY
+            in_words = "; in words, no or yes" if isinstance(sheet.given(r, k), str) else ""
+            states = f"its states are {' and '.join(words)}, or 0 and 1" if words else _BINARY + in_words
             if self.named(i):
                 numbers = f"; in an array their numbers, 0 to {len(words) - 1}" if self.positions else ""
                 states = f"its states are {shown(words)}{numbers}"
@@ -347,6 +348,11 @@ class _Reader:
 def _unit_index(network: Network, key: Any) -> int:
     if isinstance(key, str):
         if key not in network._index:
+            called = [one for one, note in network.notes.items() if note.about and note.about == key]
+            if called:  # as terms of a catalogue are
+                raise UnknownUnitError(
+                    f"evidence names {key!r}, which is what unit {called[0]!r} is about; write its name"
+                )
             raise unknown_unit(key, network.names, "evidence")
         return network._index[key]
     if checks.is_whole(key):
