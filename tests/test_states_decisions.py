@@ -15,7 +15,7 @@ import sbnet as sb
 from sbnet.bounds import lower_bound
 from sbnet.cli import main
 from sbnet.decisions import information
-from sbnet.errors import TooManyHiddenError
+from sbnet.errors import EvidenceError, TooManyHiddenError
 from sbnet.exact.sparse import Sum
 from sbnet.inference import results
 from sbnet.inference.solvers import enumeration
@@ -107,6 +107,17 @@ def test_questions_share_one_order_of_elimination_and_soft_evidence_counts(mixed
     assert found.information == pytest.approx(apart.information, abs=1e-9)
     assert found.probability == pytest.approx(apart.probability)
     assert found.entropy == pytest.approx(apart.entropy)
+
+
+@pytest.mark.parametrize("work", [np.inf, 10.0])
+def test_what_to_ask_of_impossible_evidence_is_refused(monkeypatch, work):
+    """Exactly or by samples, where only a sum shows it: two sums modulo two of the same coins differ."""
+    monkeypatch.setattr(information, "_WORK", work)
+    odd = [[[1, 0], [0, 1]], [[0, 1], [1, 0]]]
+    edges = [(coin, total, None) for total in "st" for coin in "ab"]
+    net = sb.from_edges(edges, tables={"s": odd, "t": odd, "a": [0.5, 0.5], "b": [0.5, 0.5]})
+    with pytest.raises(EvidenceError, match="the evidence is impossible"):
+        sb.next_question(net, {"s": 1, "t": 0}, about="a", among="b")
 
 
 def test_where_exact_answers_to_all_questions_are_too_much_samples_estimate_them(mixed, monkeypatch):  # noqa: F811
@@ -266,7 +277,6 @@ def test_pictures_show_states(mixed):  # noqa: F811
 
 
 def test_the_page_has_estimates_by_state_where_elimination_is_too_large(mixed, monkeypatch):  # noqa: F811
-    from sbnet.errors import TooManyHiddenError
     from sbnet.explore import answers as page
 
     def too_large(*_, **__):

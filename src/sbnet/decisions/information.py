@@ -20,6 +20,7 @@ from sbnet.model.network import Network
 from sbnet.questions.by_state import columns_at, probabilities
 from sbnet.questions.evidence import as_evidence
 from sbnet.questions.reduction import live_variables
+from sbnet.questions.support import refusal
 
 _NOTHING = 1e-9
 """Nats: what is less than this is the rounding of a solver, and no information."""
@@ -96,6 +97,9 @@ def _by_one_order(present: Present, candidates: IndexArray, targets: IndexArray)
     places = _places(network, candidates)
     one = Sum(network, row[None, :], variables, WIDE, soft=candidates.tolist())
     if one.plan.work * (places[-1][-1] + 1) > _WORK:
+        unasked = {f: np.ones((1, n)) for f, n in zip(candidates.tolist(), network.n_states[candidates], strict=True)}
+        if one.solve(row[None, :], (), unasked).log_p[0] == -np.inf:
+            raise refusal()
         return _from_samples(network, _drawn(network, row, variables), candidates, targets)
     likelihoods = {}
     for f, own in zip(candidates.tolist(), places, strict=True):
@@ -103,6 +107,8 @@ def _by_one_order(present: Present, candidates: IndexArray, targets: IndexArray)
         likelihoods[f][own] = np.eye(len(own))
     hidden = [v for v in targets.tolist() if row[v] == HIDDEN]
     found = one.solve(np.repeat(row[None, :], places[-1][-1] + 1, axis=0), hidden, likelihoods)
+    if found.log_p[0] == -np.inf:
+        raise refusal()
     means = np.zeros((len(found.log_p), len(columns_at(network, targets.tolist()))))
     begin = 0
     for v in targets.tolist():
