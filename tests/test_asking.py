@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+import textwrap
 import time
 
 import numpy as np
@@ -324,3 +327,17 @@ def test_contributions_in_odds_are_factors():
     found = sb.contributions(net, {"fever": 1}, about="flu")
     before, after = 0.05, sb.exact_posterior(net, {"fever": 1})["flu"]
     assert found.odds[0, 0] == pytest.approx(after / (1.0 - after) / (before / (1.0 - before)))
+
+
+def test_exact_questions_of_large_networks_do_without_the_compiler():
+    """Its import takes longer than they do."""
+    asked = """
+        import sys, numpy as np, sbnet as sb
+        rng = np.random.default_rng(0)
+        effects = {(f"c{c}", f"f{f}"): 0.5 for f in range(300) for c in rng.choice(300, 40, replace=False)}
+        net = sb.noisy_or(effects, leak=0.01, prior=0.01)
+        assert sb.next_question(net, {"f0": 1, "f1": 1}).exact
+        assert sb.contributions(net, {"f0": 1, "f1": 1}).exact
+        assert "numba" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(asked)], check=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,8 +24,6 @@ from sbnet.questions.support import refusal
 
 _WORK = 2.0**31
 """Numbers that are multiplied for all rows of variables with states: half a minute."""
-_COMPILED = 1 << 17
-"""Edges of all rows from which on sums are worth a compiler, whose import takes a second."""
 
 
 class Present(NamedTuple):
@@ -123,8 +120,6 @@ def _answers(present: Present, others: list[dict[str, Any]], targets: IndexArray
     seen = np.full(network.n_units, HIDDEN)
     seen[[network.index(name) for name in {*names, *present.findings, *(name for row in others for name in row)}]] = 1
     small = network.subnetwork(np.flatnonzero(live_variables(network.model, seen) | (seen == 1)).tolist())
-    if len(rows) * small.n_edges > _COMPILED:
-        import_module("numba")  # sums take kernels from then on, to the same digits
     batch = infer_many(small, rows, solver=solver, progress=False)
     bound, means = batch.bound, batch.means[:, columns_at(small, [small.index(name) for name in names])]
     if known is None:
