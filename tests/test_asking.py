@@ -203,7 +203,7 @@ def test_contributions_read_from_the_likeliest_cause_down():
     found = sb.contributions(visit(), {"fever": 1, "sneezing": 0})
     assert found.about == ("flu", "cold")
     assert list(found["flu"]) == ["fever", "sneezing"]
-    assert "flu   0.0500 → 0.7683    fever +4.14 (×63), sneezing +0.73 (×2.1)" in repr(found)
+    assert "flu       0.0500 → 0.7683    fever +4.14 (×63), sneezing +0.73 (×2.1)" in repr(found)
     assert found.to_frame().loc["flu", "fever"] == pytest.approx(4.14, abs=0.005)
     assert len(sb.contributions(visit(), {})["flu"]) == 0
 
@@ -294,7 +294,7 @@ def test_two_states_that_say_neither_yes_nor_no_are_named(tmp_path, capsys):
         {("supply", "gauge"): 2.0, ("leak", "gauge"): -1.0},
         states={"supply": ["low", "normal"], "gauge": ["red", "green"]},
     )
-    assert "supply       normal 0.5000 → 0." in repr(sb.exact_posterior(net, {"gauge": "green"}))
+    assert "supply    normal 0.5000 → 0." in repr(sb.exact_posterior(net, {"gauge": "green"}))
     assert "leak         0.5000 → 0." in repr(sb.exact_posterior(net, {"gauge": "green"}))
     assert "0.5952 not red" in repr(sb.next_question(net, {}, about=["supply", "leak"]))
     sb.write(net, tmp_path / "net.toml")
