@@ -12,7 +12,7 @@ from scipy.stats import binom
 
 import oracle
 import sbnet as sb
-from sbnet.bounds import lower_bound
+from sbnet.bounds import lower_bound, rows
 from strategies import (
     INTERPRETED,
     LOG_TERMS,
@@ -525,3 +525,15 @@ def test_random_starts_follow_from_the_rng():
     if not INTERPRETED:
         bounds = {sb.infer(network, evidence, solver=sb.MeanField(restarts=2, rng=k)).bound for k in range(20)}
         assert len(bounds) > 1
+
+
+@pytest.mark.small
+def test_a_problem_is_laid_out_once_for_a_network_while_there_is_room(monkeypatch):
+    made, set_weights = [], rows.set_weights
+    monkeypatch.setattr(rows, "set_weights", lambda *given: made.append(given) or set_weights(*given))
+    network = sb.layered((2, 3), rng=0)
+    answers = [sb.infer(network, np.array([1.0, 0.0, x]), solver=paper).bound for x in (0, 1, 0)]
+    assert len(made) == 1
+    monkeypatch.setattr(rows, "_ROOM", 0)
+    assert [sb.infer(network, np.array([1.0, 0.0, x]), solver=paper).bound for x in (0, 1, 0)] == answers
+    assert len(made) == 3

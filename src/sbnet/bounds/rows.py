@@ -123,11 +123,13 @@ class Work:
         self.files = [(terms.file_of(kind, many), np.flatnonzero(kinds == kind)) for kind in present]
         self.blocks, self.tiles = lay_out(problem)
         self.numbers, self.places = np.zeros(0), np.zeros(len(self.blocks), np.int64)
-        self.scratch = Scratch(*np.zeros((4, problem.n_columns)))
+        self.scratch, self.weight = Scratch(*np.zeros((4, problem.n_columns))), np.zeros(0)
 
     def use(self, weight: FloatArray) -> None:
-        """Make what depends on the weights, and not on a row."""
-        problem, size = self.problem, 0
+        """Make what depends on the weights, and not on a row; those of a network, which nobody can write to, once."""
+        if weight is self.weight and not weight.flags.writeable:
+            return
+        self.weight, problem, size = weight, self.problem, 0
         set_weights(problem, weight, self.blocks, self.tiles)
         for file, some in self.files:
             if hasattr(file, "room"):

@@ -55,7 +55,7 @@ def prepare(problem, blocks, tiles, numbers):
 
 
 @inner(fast=True)
-def _factors(tile, i, m, off):
+def factors(tile, i, m, off):
     """f_A and f_B of a parent of mean m."""
     p, rest = (m, off) if tile.weight[i] > 0.0 else (off, m)
     return rest + p * tile.e_a[i], p + rest * tile.e_b[i]
@@ -68,7 +68,7 @@ def pull(parent, problem, blocks, tiles, numbers, q, field):
     for k in range(unsigned(parent.tile[XI]), unsigned(parent.tile_end[XI])):
         tile, block, part = tiles[k], blocks[tiles[k].block], 0.0
         for i in range(LANES):
-            f_a, f_b = _factors(tile, i, m, off)
+            f_a, f_b = factors(tile, i, m, off)
             over = 1.0 / (f_a * f_b * (block.share_a[i] + block.share_b[i]))
             a, b = block.share_a[i] * f_b * over, block.share_b[i] * f_a * over
             influence = a * (1.0 - tile.e_a[i]) - b * (1.0 - tile.e_b[i])
@@ -86,7 +86,7 @@ def push(parent, problem, blocks, tiles, numbers, old, q):
     for k in range(unsigned(parent.tile[XI]), unsigned(parent.tile_end[XI])):
         tile, block = tiles[k], blocks[tiles[k].block]
         for i in range(LANES):
-            f_a, f_b = _factors(tile, i, new, off)
+            f_a, f_b = factors(tile, i, new, off)
             block.share_a[i] *= f_a
             block.share_b[i] *= f_b
         for i in range(block.asked):
@@ -155,12 +155,11 @@ def multiply(block, tiles, q):
         for i in range(LANES):
             n, r = parts_of(-block.xi[i] * abs(tile.weight[i]))
             even, odd = cosh_sinh(r)
-            e_a = (even + odd) * power_of_two(n)
-            e_b = (even - odd) * tile.mantissa[i] * power_of_two(tile.exponent[i] - n)
-            p, rest = (m, off) if tile.weight[i] > 0.0 else (off, m)
-            block.product_a[i] *= rest + p * e_a
-            block.product_b[i] *= p + rest * e_b
-            tile.e_a[i], tile.e_b[i] = e_a, e_b
+            tile.e_a[i] = (even + odd) * power_of_two(n)
+            tile.e_b[i] = (even - odd) * tile.mantissa[i] * power_of_two(tile.exponent[i] - n)
+            f_a, f_b = factors(tile, i, m, off)
+            block.product_a[i] *= f_a
+            block.product_b[i] *= f_b
         k, left = tile.after, left - 1
         if left == 0:
             left = SAFE
@@ -277,9 +276,10 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
         ours = tile.states == 2 and block.kind == XI
         for i in range(block.width if ours else 0):
             e_a, e_b, xi, phi = tile.e_a[i], tile.e_b[i], block.xi[i], block.share_b[i]
+            f_a, f_b = factors(tile, i, m, 1.0 - m)
             if tile.weight[i] > 0.0:  # the tilted means of S: alpha under A, beta under B
-                alpha, beta = e_a * m / (1.0 - m + m * e_a), m / (m + (1.0 - m) * e_b)
+                alpha, beta = e_a * m / f_a, m / f_b
             else:
-                alpha, beta = m / (m + (1.0 - m) * e_a), e_b * m / (1.0 - m + m * e_b)
+                alpha, beta = m / f_a, e_b * m / f_b
             if tile.slot[i] >= 0:
                 by_slot[tile.slot[i]] = xi * m - (1.0 - phi) * xi * alpha + phi * (1.0 - xi) * beta

@@ -12,7 +12,7 @@ from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import XI
 from sbnet.kernels.structs import LANES
 from sbnet.kernels.terms import xi
-from sbnet.kernels.terms.xi import SAFE, rescale, value_by
+from sbnet.kernels.terms.xi import SAFE, factors, rescale, value_by
 from sbnet.kernels.thresholds import softplus
 from sbnet.kernels.vector import exp_of_minus
 
@@ -189,16 +189,14 @@ def look(f, problem, blocks, tiles, numbers, q):
     while k >= 0:
         tile = tiles[k]
         if pairs:
-            m, off = q[tile.column], 1.0 - q[tile.column]
-            p, rest = (m, off) if tile.weight[i] > 0.0 else (off, m)
-            a, b = a * (rest + p * tile.e_a[i]), b * (p + rest * tile.e_b[i])
+            f_a, f_b = factors(tile, i, q[tile.column], 1.0 - q[tile.column])
         else:
             p = _rest(tile, q)
             f_a, f_b = p * tile.e_a[i], p * tile.e_b[i]
             for s in range(1, tile.states):
                 p = q[tile.column + s - 1]
                 f_a, f_b = f_a + p * tiles[k + s].e_a[i], f_b + p * tiles[k + s].e_b[i]
-            a, b = a * f_a, b * f_b
+        a, b = a * f_a, b * f_b
         if min(a, b) < 1e-200:  # each factor is at least 1e-14
             log_a, log_b, a, b = log_a + math.log(a), log_b + math.log(b), 1.0, 1.0
         k = tile.after
