@@ -295,7 +295,7 @@ def test_two_states_that_say_neither_yes_nor_no_are_named(tmp_path, capsys):
         states={"supply": ["low", "normal"], "gauge": ["red", "green"]},
     )
     assert "supply    normal 0.5000 → 0." in repr(sb.exact_posterior(net, {"gauge": "green"}))
-    assert "leak         0.5000 → 0." in repr(sb.exact_posterior(net, {"gauge": "green"}))
+    assert "leak      0.5000 → 0." in repr(sb.exact_posterior(net, {"gauge": "green"}))
     assert "0.5952 not red" in repr(sb.next_question(net, {}, about=["supply", "leak"]))
     sb.write(net, tmp_path / "net.toml")
     for words, expected in ((["infer"], "normal 0.5000 → 0.5000"), (["show"], "green 0.5952"), (["next"], "not red")):

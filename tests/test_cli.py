@@ -126,13 +126,13 @@ def test_standard_input_and_output(clinic):
     read = piped(made.stdout, "infer", "-", "fever=present", "--json")
     assert [unit["name"] for unit in json.loads(read.stdout)["units"]] == ["flu", "cold"]
     tables = piped(CLINIC.encode(), "convert", "-", "-o", "-", "--to", ".bif").stdout
-    assert piped(tables, "show", "-").stdout.startswith(b"Network: 4 units")  # known by its content
+    assert piped(tables, "show", "-").stdout.startswith(b"Network: 4 variables")  # known by its content
 
 
 def test_a_network_may_have_the_ending_of_a_table(clinic, tmp_path, capsys):
     sb.write(sb.read(clinic), tmp_path / "x.bif")
     (tmp_path / "x.bif").rename(tmp_path / "x.txt")
-    assert "4 units" in shown(capsys, "show", str(tmp_path / "x.txt"))
+    assert "4 variables" in shown(capsys, "show", str(tmp_path / "x.txt"))
     (tmp_path / "y.txt").write_text("a,b\n1,0\n")
     assert "y.txt is a table; the model comes first" in complaint(capsys, "show", str(tmp_path / "y.txt"))
 

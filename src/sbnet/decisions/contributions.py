@@ -152,9 +152,9 @@ def contributions(
     >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
     >>> sb.contributions(net, {"fever": 1, "sneezing": 0})
     What 2 findings add in nats of log-odds, and times the odds
-      unit  prior → posterior  findings
-      flu   0.0500 → 0.7683    fever +4.14 (×63), sneezing +0.73 (×2.1)
-      cold  0.1000 → 0.0903    sneezing -1.61 (÷5), fever +1.50 (×4.5)
+      variable  prior → posterior  findings
+      flu       0.0500 → 0.7683    fever +4.14 (×63), sneezing +0.73 (×2.1)
+      cold      0.1000 → 0.0903    sneezing -1.61 (÷5), fever +1.50 (×4.5)
     """
     present = Present.of(network, evidence)
     found = present.findings

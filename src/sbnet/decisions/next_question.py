@@ -221,7 +221,7 @@ def next_question(
     >>> net = sb.noisy_or(effects, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
     >>> sb.next_question(net, {"fever": 1})
     What to ask next about flu, cold: of 1.302 nats an answer is expected to tell
-         unit      information          kind   P(yes)
+         variable  information          kind   P(yes)
       1  sneezing  0.5182 nats (×1.68)  exact  0.2727
       2  aches     0.2325 nats (×1.26)  exact  0.3142
     """
