@@ -51,7 +51,7 @@ def test_an_effect_is_off_if_every_cause_that_is_present_fails():
         assert np.exp(on) / (np.exp(on) + np.exp(off)) == pytest.approx(p)
         assert net.conditional("fever", {"flu": flu, "cold": cold}).p.tolist() == pytest.approx([p])
     assert [gates.NAMES[code] for code in net.gate] == ["sigmoid", "sigmoid", "noisy-or", "noisy-or"]
-    assert "2 sigmoid, 2 noisy-or units" in repr(net)
+    assert "2 sigmoid, 2 noisy-or, " in repr(net)
 
 
 @pytest.mark.small
