@@ -49,9 +49,9 @@ Orders of the columns are not tried there: what a column gains by another order 
 """
 _COMPARED = 1_500
 """Rows by which orders of columns of any states are compared, at most."""
-_CHANCE = 0.4
+_CHANCE = 0.5
 """By so much over the root of the number of rows two orders may differ by chance: two standard errors, if rows differ
-by a fifth of a nat.
+by a quarter of a nat.
 """
 _FEWER = (1.0, 0.7, 0.5)  # shares of the scale that autoregressive edges have without hidden units
 _AGAIN = 2  # other random weights to begin with
