@@ -423,3 +423,17 @@ def test_rows_that_are_none():
         schema.decode([[2]])
     with pytest.raises(KeyError, match="did you mean"):
         Schema.learn({"colour": ["x", "y"]})["color"]
+
+
+def test_days_and_months_stand_as_in_the_rows_learned_from_whatever_dates_come_later():
+    days = pd.date_range("2020-01-01", periods=200)
+    for spelled in ("%d/%m/%Y", "%m/%d/%Y"):
+        learned = days.strftime(spelled).tolist()
+        schema = Schema.learn({"day": learned})
+        states = schema.encode({"day": learned})[:, 0]
+        assert schema.encode({"day": [learned[93]]})[0, 0] == states[93]  # 3 April, or 4 March
+        with pytest.warns(CodingWarning, match="32/32/2020"):
+            told = schema.encode({"day": [learned[93], "32/32/2020", learned[130], None]})[:, 0]
+        assert told.tolist() == [states[93], -1, states[130], -1]
+        seen = schema["day"].nearest(np.eye(12))
+        assert schema.encode({"day": seen})[:, 0].tolist() == list(range(12))

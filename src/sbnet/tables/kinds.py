@@ -133,8 +133,17 @@ class Column:
     @cached_property
     def _sizes(self) -> tuple[FloatArray, FloatArray]:
         """The mean of the cells of each interval; and the sizes of all of them, in their order."""
-        each = [sizes(frames.column(self.name, list(own)), self.kind == DATES) for own in self.cells]
-        return np.array([own.mean() for own in each]), np.concatenate(each)
+        every = self.sizes(frames.column(self.name, [cell for own in self.cells for cell in own]))
+        each = np.split(every, np.cumsum([len(own) for own in self.cells])[:-1])
+        return np.array([own.mean() for own in each]), every
+
+    def sizes(self, cells: frames.Column) -> FloatArray:
+        """The numbers that cells are or spell; days and months stand where they stood in the rows learned from."""
+        if self.kind != DATES or cells.values.dtype.kind != "O":
+            return sizes(cells, self.kind == DATES)
+        return spelled_dates([*cells.values.tolist(), *(cell for own in self.cells for cell in own)])[
+            : len(cells.values)
+        ]
 
     def nearest(self, probabilities: FloatArray) -> list[Any]:
         """For numbers, the seen cells that are nearest to the posterior mean, given rows of
@@ -159,7 +168,7 @@ class Column:
 
     def _by_size(self, cells: frames.Column) -> tuple[IndexArray, BoolArray]:
         """Words in a column of numbers are not known, unless they name a state."""
-        numbers = sizes(cells, self.kind == DATES)
+        numbers = self.sizes(cells)
         check_finite(self.name, numbers)
         states = np.where(np.isnan(numbers), -1, np.searchsorted(self.cuts, numbers, side="left"))
         strange = np.zeros(len(states), np.bool_)

@@ -26,7 +26,7 @@ from sbnet.errors import (
     short,
 )
 from sbnet.tables import frames, headers, restoring
-from sbnet.tables.kinds import DATES, IGNORED, TICK_BOX, Column, Sample, decide, listing, yes_or_no
+from sbnet.tables.kinds import IGNORED, TICK_BOX, Column, Sample, decide, listing, yes_or_no
 from sbnet.tables.sizes import sizes
 
 __all__ = ["Column", "Schema"]
@@ -198,7 +198,7 @@ class Schema:
             if column.name not in place or column.kind == TICK_BOX:
                 continue
             cells = sheet.columns[place[column.name]]
-            own = np.isnan(sizes(cells, column.kind == DATES)) if column.cuts else is_missing_cell(cells)
+            own = np.isnan(column.sizes(cells)) if column.cuts else is_missing_cell(cells)
             own[:begin] = False
             found[column.name] = own
         return found

@@ -125,18 +125,16 @@ def spelled_dates(texts: Sequence[Any]) -> FloatArray:
     3/31/2024 where a day above 12 tells which.
     """
     words = [_with_months_as_numbers(text) if isinstance(text, str) else "" for text in texts]
+    best = np.full(len(words), np.nan)
     for pattern, where in ((_DATE, (0, 1, 2)), (FIGURES, (0, 1, 2)), (_EUROPEAN, (2, 1, 0)), (_AMERICAN, (2, 0, 1))):
         found = [pattern.fullmatch(text) for text in words]
-        if not any(found):
-            continue
-        both = where[0] == 2 and all("/" in text for text in words if text)
-        days = [match[where[2] + 1] for match in found if match]
-        if both and max(map(int, days)) <= 12:
+        days = [int(match[where[2] + 1]) for match in found if match]
+        if where[0] == 2 and max(days, default=0) <= 12 and all("/" in text for text in words if text):
             continue  # a day or a month
-        moments = [np.nan if match is None else _second(match, where) for match in found]
-        if not any(match and moment != moment for match, moment in zip(found, moments, strict=True)):
-            return np.array(moments)
-    return np.full(len(words), np.nan)
+        moments = np.array([np.nan if match is None else _second(match, where) for match in found])
+        if np.isnan(moments).sum() < np.isnan(best).sum():
+            best = moments
+    return best
 
 
 def _with_months_as_numbers(text: str) -> str:
