@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.stats import norm
@@ -179,7 +177,7 @@ def test_the_network_is_what_the_regressions_say() -> None:
     table = a_table(rng)
     features = Features.of(table.n_states, table.ordered)
     found = [*(regress_variable(table, features, v) for v in range(2)), regress_label(table, features, 2)]
-    assert found[2].pairs
+    assert found[2].interactions
     from sbnet.learning.sequential import network_of
 
     network = network_of(features, found, ["a", "b", "c"], [list("0123"), list("xyz"), list("0123")])
@@ -188,8 +186,8 @@ def test_the_network_is_what_the_regressions_say() -> None:
     expected = np.zeros(len(states))
     for v, one in enumerate(found):
         z = one.coefficients[:, :-1] @ features.read(table.parents, features.before(v)) + one.coefficients[:, -1:]
-        for pair in one.pairs:
-            z[pair.level - 1] += pair.value[pair.state[table.cells[:, pair.first], table.cells[:, pair.second]]]
+        for part in one.interactions:
+            z[part.level - 1] += part.value[part.state[tuple(table.cells[:, list(part.variables)].T)]]
         for level in range(1, int(table.n_states[v])):
             own = table.cells[:, v]
             sign = np.where(own >= level, 1.0, -1.0)
@@ -246,13 +244,13 @@ def test_a_label_may_depend_on_pairs() -> None:
     x = rng.integers(0, 2, (600, 4))
     cells = np.column_stack([x, x[:, 0] ^ x[:, 1]])
     network, report = learn_states(_rows(cells, [False] * 5, label=4), rng)
-    assert report.variables[-1].pairs > 0
+    assert report.variables[-1].interactions > 0
     states = np.full((4, network.n_units), -1, np.int8)
     states[:, [network.index("c0"), network.index("c1")]] = [[0, 0], [0, 1], [1, 0], [1, 1]]
     v = network.index("c4")
     p = complete(network, states, asked=np.array([v])).probabilities(v, 2)[:, 1]
     np.testing.assert_allclose(p, [0.0, 1.0, 1.0, 0.0], atol=0.05)
-    plain, _ = learn_states(_rows(cells, [False] * 5, label=4), rng, pairs=False)
+    plain, _ = learn_states(_rows(cells, [False] * 5, label=4), rng, interactions=False)
     assert plain.n_units == 5
 
 
@@ -264,7 +262,8 @@ def test_degenerate_tables() -> None:
         assert np.isfinite(log_probabilities(network, states)).all()
 
 
-def test_a_tree_is_fitted_to_gradients_by_the_condition_that_gains_most() -> None:
+@pytest.mark.parametrize("depth", [2, 3])
+def test_a_tree_is_fitted_to_gradients_by_the_condition_that_gains_most(depth: int) -> None:
     """One tree beside one that is written out: all conditions on the same half of the rows."""
     from sbnet.kernels.random import GOLDEN, uniforms
     from sbnet.kernels.trees import RATE, Trees, boost
@@ -275,7 +274,8 @@ def test_a_tree_is_fitted_to_gradients_by_the_condition_that_gains_most() -> Non
     y, weight, z = rng.integers(0, 2, 80).astype(float), rng.integers(0, 3, 80).astype(float), rng.normal(size=80)
     held_out, loss = (weight == 0.0).astype(float), np.zeros(2)
     begin, ordered = np.array([0, 5, 9]), np.array([True, False])
-    trees = Trees(np.zeros((1, 3), np.int64), np.zeros((1, 3), np.int64), np.zeros((1, 4)))
+    n = 2**depth - 1
+    trees = Trees(np.zeros((1, n), np.int64), np.zeros((1, n), np.int64), np.zeros((1, n + 1)))
     after = z.copy()
     with np.errstate(over="ignore"):
         boost(Rows(states, begin, ordered, y, weight, held_out), after, np.uint64(3), 1.0, loss, trees)
@@ -295,61 +295,77 @@ def test_a_tree_is_fitted_to_gradients_by_the_condition_that_gains_most() -> Non
                 found.append((worth(yes) + worth(no) - worth(rows), met))
         return max(found, key=lambda one: one[0])
 
-    root = best(some)[1]
     expected = z.copy()
-    for side in (~root, root):
-        met = best(some & side)[1]
-        for rows in (side & ~met, side & met):
+
+    def grown(rows: np.ndarray, left: int) -> None:
+        if not left:
             expected[rows] += RATE * g[rows & some].sum() / (h[rows & some].sum() + 1.0)
+            return
+        met = best(rows & some)[1]
+        grown(rows & ~met, left - 1)
+        grown(rows & met, left - 1)
+
+    grown(np.ones(80, bool), depth)
     np.testing.assert_allclose(after, expected, atol=1e-12)
     for k, inputs in enumerate((z, expected)):
         assert loss[k] == pytest.approx(held_out @ (np.logaddexp(0.0, inputs) - y * inputs))
 
 
-def test_trees_are_sums_of_products() -> None:
-    """What is said of a label by its features and by pairs, beside the trees gone through row by row."""
+@pytest.mark.parametrize("depth", [2, 3])
+def test_trees_are_sums_of_functions_of_their_variables(depth: int) -> None:
+    """Functional ANOVA: beside the trees gone through row by row, and no function says what one of fewer does."""
     from sbnet.kernels.trees import Trees
-    from sbnet.learning.sequential import _summed
-    from sbnet.learning.trees import Bins
+    from sbnet.learning.trees import Bins, centred
 
-    rng = np.random.default_rng(1)
-    n_states, ordered = np.array([4, 3, 2]), np.array([True, False, False])
-    features = Features.of(n_states, ordered)
-    bins = Bins(np.empty((0, 3), np.int8), np.array([0, 4, 7, 9]), features.increment[[0, 3, 6]], np.array([]))
-    bins = replace(bins, feature=np.array([-1, 0, 1, 2, 3, 4, 5, -1, 6]))
-    variable = rng.integers(-1, 3, (30, 3))
-    state = np.where(bins.ordered[variable], 1 + rng.integers(0, 9, (30, 3)) % (n_states[variable] - 1), 0)
-    trees = Trees(variable, np.where(variable == 1, rng.integers(0, 3, (30, 3)), state), rng.normal(size=(30, 4)))
-    rows = np.array([(a, b, c) for a in range(4) for b in range(3) for c in range(2)], np.int8)
+    rng, n = np.random.default_rng(1), 2**depth - 1
+    n_states, ordered = np.array([4, 3, 2, 3]), np.array([True, False, True, True])
+    bins = Bins(np.empty((0, 4), np.int8), np.array([0, 4, 7, 9, 12]), ordered)
+    parts = []
+    for _ in range(2):
+        variable = rng.integers(-1, 4, (30, n))
+        state = rng.integers(0, 12, (30, n)) % n_states[variable]
+        parts.append(Trees(variable, state, rng.normal(size=(30, n + 1))))
+    rows = np.array([*np.ndindex(*n_states)])
     expected = np.zeros(len(rows))
-    for t in range(20):
-        for r, row in enumerate(rows):
-            k = 0
-            for place in (0, 1 + k):
-                v, s = trees.variable[t, place + k * (place > 0)], trees.state[t, place + k * (place > 0)]
-                k = 2 * k + int(v >= 0 and (row[v] >= s if bins.ordered[v] else row[v] == s))
-            expected[r] += trees.leaf[t, k]
-    b = np.zeros(len(features.variable) + 1)
-    shares = [np.full(k, 1.0 / k) for k in n_states]
-    pairs = _summed([bins.products(trees, 20)], features, b, shares)
-    found = b[:-1] @ features.read(rows, len(b) - 1) + b[-1]
-    for spread, u, w, value in pairs:
-        found += value[rows[:, u], rows[:, w]]
-        np.testing.assert_allclose([*value.mean(axis=0), *value.mean(axis=1)], 0.0, atol=1e-12)
-        assert spread == pytest.approx(value.std())
-    np.testing.assert_allclose(found, expected, atol=1e-12)
+    for trees in parts:
+        for t in range(20):
+            for r, row in enumerate(rows):
+                k = 0
+                while k < n:
+                    v, s = trees.variable[t, k], trees.state[t, k]
+                    k = 2 * k + 1 + int(v >= 0 and (row[v] >= s if ordered[v] else row[v] == s))
+                expected[r] += trees.leaf[t, k - n] / 2
+    shares = [rng.dirichlet(np.ones(k)) for k in n_states]
+    functions = centred(bins.functions(parts, 20), shares)
+    assert max(map(len, functions)) == depth
+    for variables, value in functions.items():
+        expected -= value[tuple(rows[:, list(variables)].T)] if variables else value
+        for axis, v in enumerate(variables):
+            np.testing.assert_allclose(np.tensordot(value, shares[v], (axis, 0)), 0.0, atol=1e-12)
+    np.testing.assert_allclose(expected, 0.0, atol=1e-12)
 
 
 @pytest.mark.skipif(INTERPRETED, reason="thousands of trees")
-def test_a_pair_may_turn_around_what_is_said() -> None:
+def test_two_columns_may_turn_around_what_is_said() -> None:
     """An interval of one column turns around what another says; a third does nothing."""
     rng = np.random.default_rng(1)
     x = np.column_stack([rng.integers(0, 2, 3000), rng.integers(0, 6, 3000), rng.integers(0, 3, 3000)])
     y = ((x[:, 1] >= 2) & (x[:, 1] < 5)) ^ (x[:, 0] == 1)
     network, report = learn_states(_rows(np.column_stack([x, y]), [False, True, False, False], label=3), rng)
-    assert report.variables[-1].pairs > 0
+    assert report.variables[-1].interactions > 0
     states = np.full((200, network.n_units), -1, np.int8)
     states[:, [network.index(f"c{k}") for k in range(3)]] = x[:200]
     v = network.index("c3")
     p = complete(network, states, asked=np.array([v])).probabilities(v, 2)[:, 1]
     np.testing.assert_allclose(p, y[:200], atol=0.1)
+
+
+@pytest.mark.skipif(INTERPRETED, reason="thousands of trees")
+def test_three_columns_may_tell_a_label_together() -> None:
+    """No two of them say what all three do: pairs gave every row about the same probability."""
+    rng = np.random.default_rng(0)
+    x = rng.integers(0, [3, 4, 3], (3000, 3))
+    y = (x[:, 0] == 1) ^ (x[:, 1] >= 1) ^ (x[:, 2] == 0)
+    network, report = learn_states(_rows(np.column_stack([x, y]), [False, True, False, False], label=3), rng)
+    assert "c0 × c1 × c2" in network.names
+    assert report.variables[-1].held_out > -0.2

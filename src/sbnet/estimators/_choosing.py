@@ -95,13 +95,13 @@ def _learn_states(
     orders = {AS_GIVEN: some, **some.orders(generator)} if choosing else {}
     for name, others in orders.items():
         clock, folds = time.monotonic(), np.random.default_rng(seed)  # the same for all
-        _, found = learn_states(others.with_states(), folds, threads=threads, pairs=False, costs=FEW_COSTS)
+        _, found = learn_states(others.with_states(), folds, threads=threads, interactions=False, costs=FEW_COSTS)
         trials.append(Trial(f"columns {name}", found.held_out, time.monotonic() - clock))
     if orders:
         best = max(range(len(trials)), key=lambda k: trials[k].bound)
         if trials[best].bound - trials[0].bound > _CHANCE / np.sqrt(len(some.cells)):
             rows = rows.named(list(orders.values())[best].names)
-    network, chosen = learn_states(rows.with_states(), np.random.default_rng(seed), threads=threads, pairs=False)
+    network, chosen = learn_states(rows.with_states(), np.random.default_rng(seed), threads=threads, interactions=False)
     chosen = replace(chosen, trials=tuple(trials))
     if settings.verbose:
         print(chosen, file=sys.stderr)

@@ -1,7 +1,7 @@
 """Small boosted trees over states: each fits the gradient of the logistic loss of those before it (Friedman 2001).
 
-A tree has a condition and, on either side of it, another one: v >= s if the states of v are ordered, else v = s. It is
-fitted to half of the rows, drawn anew for each tree, over some of the variables.
+A tree has a condition and, on either side of it, another one, two or three deep: v >= s if the states of v are ordered,
+else v = s. It is fitted to half of the rows, drawn anew for each tree, over some of the variables.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Table(NamedTuple):
 
 
 class Trees(NamedTuple):
-    """Conditions of each tree: the first, that where it is not met, that where it is; and four leaves, in that order.
+    """Conditions of each tree, and its leaves: after condition k come 2k + 1 where it is not met, 2k + 2 where it is.
 
     A variable of -1 is no condition: it is never met.
     """
@@ -81,8 +81,9 @@ def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: Floa
     """
     states, begin, y, weight = table.states, table.begin, table.y, table.weight
     n, m = states.shape
+    conditions, leaves = trees.variable.shape[1], trees.leaf.shape[1]
     g, h, node, use = np.empty(n), np.empty(n), np.empty(n, np.int8), np.empty(m, np.bool_)
-    sums, total = np.empty((2, begin[m], 3)), np.empty((4, 3))
+    sums, total = np.empty((leaves // 2, begin[m], 3)), np.empty((leaves, 3))
     for t in range(len(loss)):
         for r in range(n):
             tail = math.exp(-abs(z[r]))
@@ -97,7 +98,8 @@ def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: Floa
         for v in range(m):
             seed += GOLDEN
             use[v] = uniform(seed) < share
-        for depth in range(2):
+        first, width = 0, 1
+        while first < conditions:  # those of one depth
             sums[:], total[:] = 0.0, 0.0
             for r in range(n):
                 k = node[r]
@@ -110,18 +112,21 @@ def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: Floa
                         sums[k, b, 0] += g[r]
                         sums[k, b, 1] += h[r]
                         sums[k, b, 2] += weight[r]
-            for k in range(depth + 1):
-                _split(table, use, sums[k], total[k], trees, t, depth + k)
+            for k in range(width):
+                _split(table, use, sums[k], total[k], trees, t, first + k)
             for r in range(n):
                 if node[r] >= 0:
-                    node[r] = 2 * node[r] + _met(table, trees, t, depth + node[r], r)
+                    node[r] = 2 * node[r] + _met(table, trees, t, first + node[r], r)
+            first, width = first + width, 2 * width
         total[:] = 0.0
         for r in range(n):
             if node[r] >= 0:
                 total[node[r], 0] += g[r]
                 total[node[r], 1] += h[r]
-        for k in range(4):
+        for k in range(leaves):
             trees.leaf[t, k] = RATE * total[k, 0] / (total[k, 1] + _RIDGE)
         for r in range(n):
-            k = _met(table, trees, t, 0, r)
-            z[r] += trees.leaf[t, 2 * k + _met(table, trees, t, 1 + k, r)]
+            k = 0
+            while k < conditions:
+                k = 2 * k + 1 + _met(table, trees, t, k, r)
+            z[r] += trees.leaf[t, k - conditions]

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
@@ -20,7 +21,7 @@ from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.codes import SIGMOID, TABLE
 from sbnet.kernels.lasso import Ones, coefficient_t, regress, rows_of
 from sbnet.kernels.trees import Trees
-from sbnet.learning.trees import Bins, Products, no_loss
+from sbnet.learning.trees import Bins, centred, no_loss
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 
@@ -46,9 +47,11 @@ RIDGES = (0.3, 3.0, 30.0, 300.0)
 """Ridge penalties that are tried: what half the square of a coefficient costs."""
 _MOST_SLOPES = 150
 """Above that many, slopes give way to weights of features with an L1 penalty."""
-_PAIRS, _STEPS, _LEAST = 400, 16, 0.003
-"""Pairs of variables in the conditional of a label, at most, over all its thresholds; steps that what a pair says is
-rounded to; the standard deviation of that below which a pair is left out, in nats."""
+_FEW = 40
+"""Variables beside a label above which three together are not tried: their joint states would fill the memory."""
+_INTERACTIONS, _CELLS, _STEPS, _LEAST = 400, 1 << 17, 16, 0.003
+"""Interactions in the conditional of a label, at most, over all its thresholds, and the joint states of all of them;
+steps that what one says is rounded to; the standard deviation of that below which it is left out, in nats."""
 _NEWTON = 12
 """Steps of a ridge regression, at most."""
 
@@ -117,12 +120,6 @@ class Features:
     def before(self, v: int) -> int:
         """How many features the variables before one have."""
         return int(np.searchsorted(self.variable, v))
-
-    def of_states(self, v: int, n: int) -> FloatArray:
-        """The features of a variable by its states: is it one?"""
-        own, state = self.variable == v, np.arange(n)
-        ones = np.where(self.increment[own, None], state >= self.state[own, None], state == self.state[own, None])
-        return ones.astype(np.float64)
 
     def read(self, parents: States, n: int) -> BoolArray:
         """The first n features of rows: features by rows."""
@@ -216,14 +213,14 @@ class Threshold:
 
 
 @dataclass(frozen=True, eq=False)
-class Pair:
-    """What two variables say together of a threshold: a value for each state of a function of theirs."""
+class Interaction:
+    """What two or three variables say together of a threshold: a value for each state of a function of theirs."""
 
-    first: int
-    second: int
+    variables: tuple[int, ...]
     level: int
-    state: States  # states of the first by states of the second
+    state: States  # one axis for each variable
     value: FloatArray
+    spread: float  # standard deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,13 +235,13 @@ class Regression:
         The penalty that was chosen.
     held_out : float
         Mean ln P of its state in held-out rows.
-    pairs : tuple of Pair
+    interactions : tuple of Interaction
     """
 
     coefficients: FloatArray
     cost: Cost
     held_out: float
-    pairs: tuple[Pair, ...] = ()
+    interactions: tuple[Interaction, ...] = ()
 
 
 def regress_variable(
@@ -290,35 +287,51 @@ def _held_out(design: Design, levels: range, costs: Sequence[Cost], folds: Seque
 
 
 def regress_label(table: Table, features: Features, v: int) -> Regression:
-    """A label on the variables before it: a straight line in each, and boosted trees of two conditions from there on.
+    """A label on the variables before it: a straight line in each, and boosted trees of two or three conditions.
 
     Fitted to the rows without each fold in turn. Held-out rows choose the penalty of the line, whether trees begin at
-    it or at no line, and the number of trees; what is returned is the mean of the five.
+    it or at no line, how deep they are and their number; what is returned is the mean of the five.
     """
     design, levels = Design.of(table, features, v), range(1, int(table.n_states[v]))
     starts, cost = _starts(design, levels, features)
     design = design.all_in_folds()
     width, ordered = table.n_states[:v], features.increment[np.searchsorted(features.variable, np.arange(v))]
-    begin = np.concatenate([[0], np.cumsum(width)])
-    place = np.searchsorted(features.variable, np.arange(v)) - ordered - begin[:-1]  # no feature for the first of these
-    bins = Bins(design.parents, begin, ordered, np.arange(begin[-1]) + np.repeat(place, width))
+    bins = Bins(design.parents, np.concatenate([[0], np.cumsum(width)]), ordered)
     flat = [lines(design.without(fold), levels, np.empty((0, len(design.x))), 1.0) for fold in FOLDS]
-    tried = [(start, *_grown(design, levels, bins, start)) for start in (starts, flat)]
-    starts, loss, grown = min(tried, key=lambda one: float(one[1].min()))
-    best, b, pairs = int(loss.argmin()), np.mean(starts, axis=0), list[tuple[float, Pair]]()
+    tried = min((_grown(design, levels, bins, start, 2) for start in (starts, flat)), key=_Grown.least)
+    if v <= _FEW:
+        tried = min(tried, _grown(design, levels, bins, tried.starts, 3), key=_Grown.least)
+    begun, loss, grown = tried
+    best, b, interactions = int(loss.argmin()), np.mean(begun, axis=0), list[Interaction]()
     shares = [_share(own, design.weight, k) for own, k in zip(design.parents.T, width.tolist(), strict=True)]
     for level, trees in zip(levels, grown, strict=True):
-        found = _summed([bins.products(one, best) for one in trees], features, b[level - 1], shares)
-        pairs += [(spread, _stepped(u, w, level, value, shares)) for spread, u, w, value in found]
-    pairs = sorted(pairs, key=lambda pair: -pair[0])[:_PAIRS]
+        for variables, value in centred(bins.functions(trees, best), shares).items():
+            if len(variables) < 2:
+                _add(features, b[level - 1], variables, value)
+            else:
+                interactions.append(_stepped(variables, level, value, shares))
+    interactions = sorted((one for one in interactions if one.spread > _LEAST), key=lambda one: -one.spread)
+    cells = np.cumsum([one.state.size for one in interactions])
     held_out = -float(loss[best]) / max(float(design.weight.sum()), 1e-300)
-    return Regression(b, cost, held_out, tuple(pair for _, pair in pairs))
+    return Regression(b, cost, held_out, tuple(interactions[: min(_INTERACTIONS, int((cells <= _CELLS).sum()))]))
 
 
-def _grown(
-    design: Design, levels: range, bins: Bins, starts: Sequence[FloatArray]
-) -> tuple[FloatArray, list[list[Trees]]]:
-    """The loss of held-out rows after no tree, one, and so on; and for each threshold the trees of each fold."""
+class _Grown(NamedTuple):
+    """Where trees begin, the loss of held-out rows after no tree, one, and so on, and the trees: of each threshold
+    those of each fold.
+    """
+
+    starts: Sequence[FloatArray]
+    loss: FloatArray
+    trees: list[list[Trees]]
+
+    def least(self) -> float:
+        """The loss of held-out rows after the best number of trees."""
+        return float(self.loss.min())
+
+
+def _grown(design: Design, levels: range, bins: Bins, starts: Sequence[FloatArray], depth: int) -> _Grown:
+    """Trees of some depth for each threshold, from the rows without each fold."""
     loss, grown = no_loss(), list[list[Trees]]()
     for level in levels:
         rows = design.own >= level - 1
@@ -327,8 +340,8 @@ def _grown(
         for number, start in enumerate(starts):
             out, z = design.fold[rows] == number, start[level - 1, :-1] @ design.x[:, rows] + start[level - 1, -1]
             weights, seed = (np.where(out, 0.0, weight), np.where(out, weight, 0.0)), len(FOLDS) * level + number
-            grown[-1].append(part.boosted(y, *weights, z, seed, loss))
-    return loss, grown
+            grown[-1].append(part.boosted(y, *weights, z, depth, seed, loss))
+    return _Grown(starts, loss, grown)
 
 
 def _starts(design: Design, levels: range, features: Features) -> tuple[list[FloatArray], Cost]:
@@ -394,40 +407,6 @@ def lines(design: Design, levels: range, scores: FloatArray, ridge: float) -> Fl
     return lines
 
 
-def _summed(
-    parts: Sequence[Products], features: Features, b: FloatArray, shares: Sequence[FloatArray]
-) -> list[tuple[float, int, int, FloatArray]]:
-    """The mean of sums over products: what is said by one feature is added to b, the intercept last, and so is what one
-    variable of a pair says by itself, on average over the other. What is left of each pair is returned, states of the
-    first by states of the second, after its standard deviation.
-    """
-    first, second, value = (np.concatenate([getattr(one, name) for one in parts]) for name in Products.__slots__)
-    value, alone = value / len(parts), second < 0
-    np.add.at(b, first[alone], value[alone])
-    first, second = np.sort([first[~alone], second[~alone]], axis=0)
-    u, w = features.variable[first], features.variable[second]
-    found = []
-    for key in np.unique(u * len(shares) + w).tolist():
-        one, other = divmod(key, len(shares))
-        own = (u == one) & (w == other)
-        here, there = (np.flatnonzero(features.variable == v) for v in (one, other))
-        weight = np.zeros((len(here), len(there)))
-        np.add.at(weight, (first[own] - here[0], second[own] - there[0]), value[~alone][own])
-        p, q = shares[one], shares[other]
-        total = features.of_states(one, len(p)).T @ weight @ features.of_states(other, len(q))
-        if one == other:
-            _add(features, b, here, np.diag(total))
-            continue
-        _add(features, b, here, total @ q)
-        total = total - (total @ q)[:, None]
-        _add(features, b, there, p @ total)
-        total = total - p @ total
-        spread = float(np.sqrt(p @ total**2 @ q))
-        if spread > _LEAST:
-            found.append((spread, one, other, total))
-    return found
-
-
 def _share(states: States, weight: FloatArray, n: int) -> FloatArray:
     """The share of the rows that have each state."""
     count = np.bincount(states, weight, n)
@@ -435,21 +414,26 @@ def _share(states: States, weight: FloatArray, n: int) -> FloatArray:
     return found
 
 
-def _add(features: Features, b: FloatArray, own: IndexArray, value: FloatArray) -> None:
-    """A value for each state of a variable, whose features are `own`, as coefficients."""
-    if features.increment[own[0]]:
+def _add(features: Features, b: FloatArray, variables: tuple[int, ...], value: FloatArray) -> None:
+    """A value for each state of a variable, or of none, is added to coefficients, of which the intercept is last."""
+    own = np.flatnonzero(np.isin(features.variable[: len(b) - 1], variables))
+    if not variables:
+        b[-1] += value
+    elif features.increment[own[0]]:
         b[own], b[-1] = b[own] + np.diff(value), b[-1] + value[0]
     else:
         b[own] += value
 
 
-def _stepped(u: int, w: int, level: int, value: FloatArray, shares: Sequence[FloatArray]) -> Pair:
-    """What a pair says in a few steps: each has the mean of the values that are rounded to it."""
-    low, high = value.min(), value.max()
-    _, state = np.unique(np.round((value - low) / (high - low) * (_STEPS - 1)), return_inverse=True)
-    mass = np.outer(shares[u], shares[w]) + 1e-12
-    mean = np.bincount(state.ravel(), (mass * value).ravel()) / np.bincount(state.ravel(), mass.ravel())
-    return Pair(u, w, level, state.reshape(value.shape).astype(np.int8), mean)
+def _stepped(variables: tuple[int, ...], level: int, value: FloatArray, shares: Sequence[FloatArray]) -> Interaction:
+    """An interaction in a few steps: each has the mean of the values that are rounded to it."""
+    low, high, mass = value.min(), value.max(), reduce(np.multiply.outer, [shares[v] for v in variables])
+    scale = (_STEPS - 1) / max(high - low, 1e-300)
+    _, place = np.unique(np.round((value - low) * scale), return_inverse=True)
+    place, weight = place.ravel(), mass.ravel() + 1e-12
+    mean = np.bincount(place, weight * value.ravel()) / np.bincount(place, weight)
+    state: States = place.reshape(value.shape).astype(np.int8)
+    return Interaction(variables, level, state, mean, float(np.sqrt((mass * value**2).sum())))
 
 
 def network_of(
@@ -457,7 +441,7 @@ def network_of(
 ) -> Network:
     """The network of the regressions: parents are the variables before one that have a weight that is not zero.
 
-    What a pair says is a variable of its own, a function of the two, before the label.
+    An interaction is a variable of its own, a function of two or three, before the label.
     """
     made = _Builder(features, names, states)
     for v, regression in enumerate(regressions):
@@ -479,14 +463,14 @@ class _Builder:
         self.place: dict[int, int] = {}
 
     def add(self, v: int, regression: Regression) -> None:
-        """A variable, after the pairs that it needs."""
+        """A variable, after the interactions that it needs."""
         features, b, n = self.features, regression.coefficients, self.features.before(v)
         h, blocks = b[:, -1].copy(), {}
-        for pair in regression.pairs:
-            row, place = pair.level - 1, self._pair(pair, len(b) > 1)
-            h[row] += pair.value[0]
-            blocks[place] = np.zeros((len(b), len(pair.value) - 1))
-            blocks[place][row] = pair.value[1:] - pair.value[0]
+        for one in regression.interactions:
+            row, place = one.level - 1, self._function(one, len(b) > 1)
+            h[row] += one.value[0]
+            blocks[place] = np.zeros((len(b), len(one.value) - 1))
+            blocks[place][row] = one.value[1:] - one.value[0]
         for u in range(v):
             here = np.flatnonzero(features.variable[:n] == u)
             block = b[:, here]
@@ -509,14 +493,16 @@ class _Builder:
         self.parents.append(parents)
         self.bias.append(bias)
 
-    def _pair(self, pair: Pair, several: bool) -> int:
-        """A variable that is a function of two: its states are what they say of a threshold, in nats."""
-        u, w = pair.first, pair.second
-        name = f"{self.given[0][u]} × {self.given[0][w]}" + f", {pair.level}" * several
+    def _function(self, one: Interaction, several: bool) -> int:
+        """A variable that is a function of others: its states are what they say of a threshold, in nats."""
+        name = " × ".join(self.given[0][u] for u in one.variables) + f", {one.level}" * several
         while name in self.given[0] or name in self.states:  # a column is called so
             name += "'"
-        parents, states = [self.place[u], self.place[w]], tuple(f"{k}: {x:+.2f}" for k, x in enumerate(pair.value))
-        table = pair.state if parents[0] < parents[1] else pair.state.T
+        parents, states = (
+            [self.place[u] for u in one.variables],
+            tuple(f"{k}: {x:+.2f}" for k, x in enumerate(one.value)),
+        )
+        table = np.transpose(one.state, np.argsort(parents))
         self.tables[name] = np.eye(len(states))[table]
         self._append(name, states, sorted(parents), np.zeros(len(states) - 1))
         return len(self.names) - 1

@@ -62,7 +62,7 @@ class StateRows:
     ordered : ndarray of bool
         Do the states of a variable have an order?
     label : int or None
-        A variable that comes last, told by pairs of variables too.
+        A variable that comes last, told by two or three variables together too.
     """
 
     cells: States
@@ -94,11 +94,11 @@ class StateRows:
 
 @dataclass(frozen=True)
 class VariableReport:
-    """What was chosen for a variable: its penalty, its pairs, and mean ln P of its state in held-out rows."""
+    """What was chosen for a variable: its penalty, its interactions, and mean ln P of its state in held-out rows."""
 
     name: str
     cost: Cost
-    pairs: int
+    interactions: int
     held_out: float
 
 
@@ -121,15 +121,15 @@ class StatesReport:
     def __str__(self) -> str:
         width = max([8, *(len(one.name) for one in self.variables)])
         tried = listing("mean ln P of validation rows, by the order of the columns", self.trials) if self.trials else []
-        lines = [*tried, f"{'variable':{width}}     L1     L2     pairs  held-out ln P"]
+        lines = [*tried, f"{'variable':{width}}     L1     L2  interactions  held-out ln P"]
         for one in self.variables:
             l1, l2 = one.cost
-            lines.append(f"{one.name:{width}} {l1:6.3g} {l2:6.3g} {one.pairs:9d} {one.held_out:14.4f}")
-        return "\n".join([*lines, f"{'all':{width}} {self.held_out:38.4f}"])
+            lines.append(f"{one.name:{width}} {l1:6.3g} {l2:6.3g} {one.interactions:13d} {one.held_out:14.4f}")
+        return "\n".join([*lines, f"{'all':{width}} {self.held_out:42.4f}"])
 
 
 def learn_states(
-    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, pairs: bool = True,
+    rows: StateRows, rng: np.random.Generator, *, threads: int | None = None, interactions: bool = True,
     costs: Sequence[Cost] = COSTS,
 ) -> tuple[Network, StatesReport]:  # fmt: skip
     """The network of a table, and what was chosen for it, each penalty among `costs`."""
@@ -146,39 +146,39 @@ def learn_states(
         parents = _drawn(network, seen[some], rng)
         network, _ = _solved(rows, parents, np.full(len(fold), -1), some, _FIRST, threads, False)
     if not missing:
-        return _solved(rows, rows.cells, fold, np.arange(len(fold)), costs, threads, pairs)
+        return _solved(rows, rows.cells, fold, np.arange(len(fold)), costs, threads, interactions)
     holes = np.flatnonzero((rows.cells == HIDDEN).any(axis=1))
     draws = [_drawn(network, seen[holes], rng) for _ in range(_DRAWS)]
     whole = np.setdiff1d(np.arange(len(fold)), holes)
     parents = np.concatenate([rows.cells[whole], *draws])
-    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), costs, threads, pairs)
+    return _solved(rows, parents, fold, np.concatenate([whole, *[holes] * _DRAWS]), costs, threads, interactions)
 
 
 def _solved(
     rows: StateRows, parents: States, fold: IndexArray, row: IndexArray, costs: Sequence[Cost], threads: int | None,
-    pairs: bool,
+    interactions: bool,
 ) -> tuple[Network, StatesReport]:  # fmt: skip
     """Each variable regressed on those before it; `parents` are complete rows, and `row` says which they complete."""
     times = np.maximum(np.bincount(row, minlength=len(rows.cells)), 1)
     table = Table(parents, rows.cells[row], rows.n_states, rows.ordered, (rows.weight / times)[row], fold[row])
     features = Features.of(table.n_states, table.ordered)
     blocks = [range(first, len(rows.names), _BLOCKS) for first in range(min(_BLOCKS, len(rows.names)))]
-    task = partial(_regress, table, features, tuple(costs), rows.label, pairs)
+    task = partial(_regress, table, features, tuple(costs), rows.label, interactions)
     parts = map_blocks(task, blocks, executor=Threads(threads))
     found = [parts[v % _BLOCKS][v // _BLOCKS] for v in range(len(rows.names))]
     each = zip(rows.names, found, strict=True)
-    report = StatesReport(tuple(VariableReport(name, r.cost, len(r.pairs), r.held_out) for name, r in each))
+    report = StatesReport(tuple(VariableReport(name, r.cost, len(r.interactions), r.held_out) for name, r in each))
     return network_of(features, found, rows.names, rows.states), report
 
 
 def _regress(
-    table: Table, features: Features, costs: tuple[Cost, ...], label: int | None, pairs: bool, variables: range
+    table: Table, features: Features, costs: tuple[Cost, ...], label: int | None, interactions: bool, variables: range
 ) -> list[Regression]:
     if label is None or len(costs) == 1:
         return [regress_variable(table, features, v, costs) for v in variables]
     some = table.in_folds()
     return [
-        (regress_label(table, features, v) if pairs else regress_variable(table, features, v, costs))
+        (regress_label(table, features, v) if interactions else regress_variable(table, features, v, costs))
         if v == label
         else regress_variable(some, features, v, _BESIDE, folds=FOLDS[:1])
         for v in variables

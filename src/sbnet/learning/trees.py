@@ -1,13 +1,10 @@
-"""What boosted trees say of a binary answer, as a sum over features of states and products of two of them.
-
-A tree of conditions a, b where a is not met, and c where it is, has leaves l0 to l3, and gives a row the input
-
-    l0 + (l2 - l0) a + (l1 - l0) b + (l0 - l1) ab + (l3 - l2) ac
-"""
+"""What boosted trees say of a binary answer, as a sum of functions of one, two or three variables."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 
 import numpy as np
 
@@ -17,10 +14,13 @@ from sbnet.kernels.trees import Table, Trees, boost
 _MOST, _SHARE, _VARIABLES = 300, 0.7, 40
 """Trees, at most; the share of the variables that are tried in each of them, and at most about so many."""
 
+Functions = dict[tuple[int, ...], FloatArray]
+"""Functions of variables with states, by their variables: a value for each joint state."""
+
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """States of rows, and the feature of each state of a variable: v >= s if states are ordered, else v = s.
+    """States of rows; a condition of a tree is v >= s if the states of v are ordered, else v = s.
 
     Attributes
     ----------
@@ -28,52 +28,68 @@ class Bins:
     begin : ndarray of int, length variables + 1
         Where the states of each variable begin among those of all.
     ordered : ndarray of bool
-    feature : ndarray of int
-        That of each state.
     """
 
     states: States
     begin: IndexArray
     ordered: BoolArray
-    feature: IndexArray
 
     def of(self, rows: BoolArray) -> Bins:
         """Some of the rows."""
-        return Bins(np.ascontiguousarray(self.states[rows]), self.begin, self.ordered, self.feature)
+        return Bins(np.ascontiguousarray(self.states[rows]), self.begin, self.ordered)
 
     def boosted(
-        self, y: FloatArray, weight: FloatArray, held_out: FloatArray, z: FloatArray, seed: int, loss: FloatArray
-    ) -> Trees:
+        self, y: FloatArray, weight: FloatArray, held_out: FloatArray, z: FloatArray, depth: int, seed: int,
+        loss: FloatArray,
+    ) -> Trees:  # fmt: skip
         """Trees that tell y, from inputs z; the losses of rows with weights in `held_out` are added to `loss`."""
-        n, m = len(loss) - 1, self.states.shape[1]
-        trees = Trees(np.full((n, 3), -1), np.zeros((n, 3), np.int64), np.zeros((n, 4)))
+        n, leaves, share = len(loss) - 1, 2**depth, min(_SHARE, _VARIABLES / max(self.states.shape[1], 1))
+        trees = Trees(np.full((n, leaves - 1), -1), np.zeros((n, leaves - 1), np.int64), np.zeros((n, leaves)))
         table = Table(self.states, self.begin, self.ordered, y, weight, held_out)
-        boost(table, z.copy(), np.uint64(seed), min(_SHARE, _VARIABLES / max(m, 1)), loss, trees)
+        boost(table, z.copy(), np.uint64(seed), share, loss, trees)
         return trees
 
-    def products(self, trees: Trees, n: int) -> Products:
-        """The first n trees as a sum."""
-        v, s, (l0, l1, l2, l3) = trees.variable[:n], trees.state[:n], trees.leaf[:n].T
-        f = self.feature[np.where(v < 0, 0, self.begin[v] + s)]
-        (a, b, c), none = f.T, np.full(n, -1)
-        first = np.concatenate([none, a, b, a, a])
-        second = np.concatenate([none, none, none, b, c])
-        value = np.concatenate([l0, l2 - l0, l1 - l0, l0 - l1, l3 - l2])
-        # A condition that is never met is a feature of zeros, and an intercept is the product of none.
-        a, b, c = (v < 0).T
-        absent = np.concatenate([np.zeros(n, np.bool_), a, b, a | b, a | c])
-        return Products(first[~absent], second[~absent], value[~absent])
+    def functions(self, parts: Sequence[Trees], n: int) -> Functions:
+        """The mean of some sums of trees, of the first n of each: a leaf is a function of the variables above it."""
+        found: Functions = {}
+        for trees in parts:
+            for t in range(n):
+                for k, value in enumerate(trees.leaf[t].tolist()):
+                    met = self._met(trees, t, k)
+                    if met is None:
+                        continue
+                    key = tuple(sorted(met))
+                    leaf = reduce(np.multiply.outer, [met[v] for v in key], np.array(value / len(parts)))
+                    found[key] = found[key] + leaf if key in found else leaf
+        return found
 
-
-@dataclass(frozen=True, eq=False, slots=True)
-class Products:
-    """A sum of products of features, each by its number; -1 is one that is always met."""
-
-    first: IndexArray
-    second: IndexArray
-    value: FloatArray
+    def _met(self, trees: Trees, t: int, leaf: int) -> dict[int, FloatArray] | None:
+        """The states of each variable that lead to a leaf, as zeros and ones; None if no row comes there."""
+        found, k = dict[int, FloatArray](), 0
+        for bit in f"{leaf:0{trees.leaf.shape[1].bit_length() - 1}b}":
+            v, s, yes = int(trees.variable[t, k]), trees.state[t, k], bit == "1"
+            k = 2 * k + 1 + yes
+            if v >= 0:
+                state = np.arange(self.begin[v + 1] - self.begin[v])
+                inside = (state >= s if self.ordered[v] else state == s) == yes
+                found[v] = found.get(v, 1.0) * inside
+            elif yes:
+                return None
+        return found
 
 
 def no_loss() -> FloatArray:
     """Room for the losses of no tree, of one, and so on."""
     return np.zeros(_MOST + 1)
+
+
+def centred(functions: Functions, shares: Sequence[FloatArray]) -> Functions:
+    """The same sum of functions, each of which is zero on average over any of its variables (functional ANOVA)."""
+    found = dict(functions)
+    for size in range(max(map(len, found), default=0), 0, -1):
+        for key in [one for one in found if len(one) == size]:
+            for axis, v in enumerate(key):
+                mean, rest = np.tensordot(found[key], shares[v], (axis, 0)), key[:axis] + key[axis + 1 :]
+                found[rest] = found.get(rest, 0.0) + mean
+                found[key] = found[key] - np.expand_dims(mean, axis)
+    return found
