@@ -104,6 +104,24 @@ def test_more_rows_have_more_intervals(n, bins):
     assert len(Schema.learn({"x": MANY.normal(size=n)})["x"].states) == bins
 
 
+def test_an_interval_is_cut_where_a_label_changes_in_it():
+    """Two changes inside of intervals of equally many rows are found; classes that change nowhere cut nothing."""
+    rng = np.random.default_rng(0)
+    x = rng.random(1000)
+    plain, own = one(x), one(x, classes=((x > 0.3) & (x < 0.345)).astype(int))
+    assert set(plain.cuts) < set(own.cuts)
+    found = sorted(set(own.cuts) - set(plain.cuts))
+    np.testing.assert_allclose(found, [0.3, 0.345], atol=0.006)
+    assert one(x, classes=rng.integers(0, 3, 1000)).cuts == plain.cuts
+
+
+def test_a_label_in_rows_that_are_no_rows_cuts_nothing():
+    x = np.concatenate([np.random.default_rng(0).random(600), np.full(200, 0.31)])
+    label, weights = (x == 0.31).astype(int), np.repeat([1.0, 0.0], [600, 200])
+    table = pd.DataFrame({"a": x})
+    assert Schema.learn(table, weights=weights, classes=label)["a"].cuts == one(x[:600]).cuts
+
+
 def test_a_frequent_number_has_an_interval_of_its_own():
     spent = np.where(MANY.random(500) < 0.4, 0.0, MANY.gamma(2.0, 10.0, 500))
     schema = Schema.learn({"spent": spent})

@@ -77,15 +77,18 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     def _by_schema(self, settings: Settings, X: Any, y: Any, *, reset: bool, sample_weight: Any) -> tuple[Given, Any]:
         """A table as rows of states, by the schema, which is learned with `reset`."""
         X = _reading.checked(self, X, reset=reset)
+        has_target = not (isinstance(y, str) and y == "no_validation")
+        if has_target:
+            y = _reading.target(self, X, y)
         if reset:
             weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-            self.schema_ = _reading.learned(self, X, settings.columns, settings.missing, weights)
+            self.schema_ = _reading.learned(
+                self, X, settings.columns, settings.missing, weights, y if has_target else None
+            )
             if settings.verbose:
                 print(self.schema_, file=sys.stderr)
         assert self.schema_ is not None
         cells = _reading.encoded(self.schema_, X)
-        if not (y is None or isinstance(y, str)):
-            y = _reading.with_target(self, cells, y)
         if not self._is_binary():
             return Given(cells, cells, ()), y
         return Given(_given.stacked(X, self.schema_, cells), cells, _given.codings_of(self.schema_)), y

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_X_y, validate_data
 
 from sbnet._types import States
@@ -50,9 +51,10 @@ def _check_names(estimator: Any, X: Any) -> None:
         raise TableError(f"the records name a column {name!r}, which the table that was learned from did not have")
 
 
-def learned(estimator: Any, X: Any, columns: Any, missing: Any, weights: Any) -> Schema:
-    """How the columns of a table are read; an error if that leaves nothing to learn."""
-    schema = Schema.learn(X, columns, missing=missing, weights=weights)
+def learned(estimator: Any, X: Any, columns: Any, missing: Any, weights: Any, y: Any = None) -> Schema:
+    """How the columns of a table are read, beside a label if there is one; an error if that leaves nothing to learn."""
+    classes = None if y is None else np.unique(y, return_inverse=True)[1]
+    schema = Schema.learn(X, columns, missing=missing, weights=weights, classes=classes)
     if not schema.variables:
         one = "; n_samples = 1" if len(X) == 1 else ""
         raise ParameterError(f"no column of the table has two different values, so there is nothing to learn{one}")
@@ -71,6 +73,11 @@ def encoded(schema: Schema, X: Any) -> States:
     return cells
 
 
-def with_target(estimator: Any, cells: States, y: Any) -> Any:
-    """The target, checked beside rows of states."""
-    return check_X_y(cells, y, dtype=None, estimator=estimator)[1]
+def target(estimator: Any, X: Any, y: Any) -> Any:
+    """The class of each row of a table, checked."""
+    n = len(next(iter(X.values()))) if isinstance(X, dict) else len(X)
+    classes = check_X_y(np.zeros((n, 1)), y, dtype=None, estimator=estimator)[1]
+    check_classification_targets(classes)
+    if len(np.unique(classes)) > MOST_STATES:
+        raise ParameterError(f"y has {len(np.unique(classes))} classes; at most {MOST_STATES} are told apart")
+    return classes

@@ -31,6 +31,7 @@ from sbnet.tables.sizes import (
     sizes,
     some,
     spelled_dates,
+    telling_ends,
 )  # fmt: skip
 from sbnet.tables.words import SUSPICIOUS_WORDS, as_number, bit, by_kind, is_missing, key, no_first, plain, shown, word
 from sbnet.tables.yes_no import bits
@@ -207,6 +208,7 @@ class Sample:
     column: frames.Column
     weights: FloatArray
     given: Any = field(repr=False)
+    classes: IndexArray | None = None  # of rows, where there is a label
 
     @cached_property
     def observed(self) -> IndexArray:
@@ -462,7 +464,12 @@ def _by_size(sample: Sample, numbers: FloatArray, kind: str) -> Column:
     if len(distinct) <= FEW and repeated and (whole or kind == DATES):
         last, about = np.arange(len(distinct) - 1), "each value"
     else:
-        last = ends(mass, n_bins(float(mass.sum())))
+        n = n_bins(float(mass.sum()))
+        last = ends(mass, n)
+        if sample.classes is not None:
+            joint = place * (k := int(sample.classes.max()) + 1) + sample.classes[rows]
+            counts = np.bincount(joint, sample.weights[rows], len(distinct) * k).astype(np.float64)
+            last = telling_ends(counts.reshape(-1, k), last, n // 2)
         about = f"{len(last) + 1} intervals"
     cuts = [short(distinct[k], distinct[k + 1]) for k in last.tolist()]
     states = np.searchsorted(cuts, numbers[rows], side="left")

@@ -68,8 +68,9 @@ class Schema:
 
     @classmethod
     def learn(
-        cls, table: Any, columns: Mapping[str, Any] | None = None, *, missing: Any = (), weights: Any = None
-    ) -> Schema:
+        cls, table: Any, columns: Mapping[str, Any] | None = None, *, missing: Any = (), weights: Any = None,
+        classes: NDArray[np.int64] | None = None,
+    ) -> Schema:  # fmt: skip
         """Decide how each column is read.
 
         Parameters
@@ -83,6 +84,8 @@ class Schema:
             Values that mean "missing", beside NaN, None and blanks: ``("don't know", -99)``.
         weights : array-like, optional
             Of rows; they count as repetitions. A row of weight zero is no row.
+        classes : array of int, optional
+            The class of each row, by its number: numbers are cut into intervals where it changes, too.
         """
         gone = frames.missing_values(missing)
         sheet, kind = _sheet(table, gone)
@@ -97,7 +100,7 @@ class Schema:
             found = [yes_or_no(name, int(n)) for name, n in zip(names, binary, strict=True)]
             gone = (*gone, -1.0) if kind == "array" else gone
         else:
-            found = [_decide(sheet, k, rows, counted, said) for k in range(len(sheet.columns))]
+            found = [_decide(sheet, k, rows, counted, said, classes) for k in range(len(sheet.columns))]
         types = restoring.types(_unique(table), len(found))
         columns_ = tuple(replace(column, dtype=t) for column, t in zip(found, types, strict=True))
         schema = cls(columns_, kind, gone, second, len(rows))
@@ -336,11 +339,15 @@ def _said(columns: Mapping[str, Any] | None, names: Sequence[str]) -> Mapping[st
     return given
 
 
-def _decide(sheet: frames.Sheet, k: int, rows: Any, weights: FloatArray, said: Mapping[str, Any]) -> Column:
+def _decide(
+    sheet: frames.Sheet, k: int, rows: Any, weights: FloatArray, said: Mapping[str, Any],
+    classes: NDArray[np.int64] | None,
+) -> Column:  # fmt: skip
     column = replace(sheet.columns[k], name=column_name(sheet, k))
     if len(rows) < sheet.n_rows:
         column = replace(column, values=column.values[rows])
-    sample = Sample(column, weights[rows], lambda r: sheet.given(int(rows[r]), k))
+    own = None if classes is None else classes[rows]
+    sample = Sample(column, weights[rows], lambda r: sheet.given(int(rows[r]), k), own)
     return decide(sample, said.get(column.name))
 
 

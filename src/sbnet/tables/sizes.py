@@ -5,9 +5,11 @@ from __future__ import annotations
 import datetime
 import re
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
+from scipy.special import xlogy
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import TableError
@@ -15,6 +17,8 @@ from sbnet.tables import frames
 from sbnet.tables.words import as_number, word
 
 _MOST_BINS, _BINS, _ROWS_A_BIN = 16, 12, 10
+_SHARE = 0.005
+"""Of rows, on either side of a cut that tells classes apart."""
 KEPT = 33
 """Cells of a state that are kept, to fill in: evenly spaced by size, so that the middle one is the median."""
 _CLOCK = r"[T ](\d{1,2}):(\d{2})(?::(\d{2})(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?"
@@ -45,6 +49,43 @@ def ends(mass: FloatArray, n: int) -> IndexArray:
             ends.append(k)
             left, inside = left - inside, 0.0
     return np.array(ends or [int(np.searchsorted(np.cumsum(mass), 0.5 * mass.sum()).clip(0, len(mass) - 2))], np.int64)
+
+
+def telling_ends(counts: FloatArray, ends: IndexArray, most: int) -> IndexArray:
+    """Where intervals end if some are cut again so that they tell classes apart; `counts` are of values by classes.
+
+    At most so many cuts are made, each where the entropy of the classes falls most, as long as it falls by more nats
+    than it takes to describe the cut (Fayyad & Irani 1993).
+    """
+    above = np.concatenate([np.zeros((1, counts.shape[1])), np.cumsum(counts, axis=0)])
+    total, rows = float(above[-1].sum()), above.sum(axis=1)
+    least, fewest = np.log(total) + counts.shape[1] * np.log(3.0), max(_ROWS_A_BIN, _SHARE * total)
+
+    def cut(first: int, last: int) -> tuple[float, int, int, int]:
+        """The gain of the best cut between two ends, and where it is."""
+        at = np.arange(first + 1, last)
+        at = at[np.minimum(rows[at] - rows[first], rows[last] - rows[at]) >= fewest]
+        if not len(at):
+            return 0.0, first, first, last
+        gain = _nats(above[[last]] - above[first]) - _nats(above[at] - above[first]) - _nats(above[last] - above[at])
+        return float(gain.max()), int(at[gain.argmax()]), first, last
+
+    begin = [0, *(ends + 1).tolist(), len(counts)]
+    found, open_ = ends.tolist(), [cut(*pair) for pair in pairwise(begin)]
+    for _ in range(most):
+        gain, at, first, last = best = max(open_)
+        if gain < least:
+            break
+        found.append(at - 1)
+        open_.remove(best)
+        open_ += [cut(first, at), cut(at, last)]
+    return np.array(sorted(found), np.int64)
+
+
+def _nats(counts: FloatArray) -> FloatArray:
+    """The entropy of each line of counts, times their sum."""
+    total: FloatArray = xlogy(rows := counts.sum(axis=1), rows) - xlogy(counts, counts).sum(axis=1)
+    return total
 
 
 def some(rows: IndexArray, weights: FloatArray) -> IndexArray:
