@@ -19,7 +19,7 @@ import sbnet as sb
 from sbnet import plots
 from sbnet.cli import main
 from sbnet.cli.infer_columns import ColumnAnswers
-from sbnet.estimators import SBNDensity, SBNImputer, SBNOutlier
+from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
 from sbnet.inference.associations import associations, mutual_information
 from sbnet.tables.stored import schema_of
 
@@ -243,3 +243,19 @@ def test_mutual_information_is_that_of_the_table():
     assert mutual_information(pairs, np.array([3, 3])) == pytest.approx(expected, abs=0.005)
     apart = np.column_stack([one, rng.integers(0, 3, 200_000)]).astype(np.int8)
     assert mutual_information(apart, np.array([3, 3])) < 1e-4
+
+
+@pytest.mark.parametrize("n", [3, 4])
+def test_classes_that_lie_on_a_line_are_told_apart_from_one_end(n):
+    """Whatever they are called and however many rows they have: the rarest is in the middle."""
+    rng, names = np.random.default_rng(0), ["low", "high", "middle", "more"][:n]
+    size = rng.choice(n, 400, p=[[0.4, 0.2, 0.4], [0.3, 0.1, 0.2, 0.4]][n - 3])
+    table = pd.DataFrame({"height": size + 0.5 * rng.normal(size=400), "weight": size + rng.normal(size=400)})
+    table = table.mask(rng.random(table.shape) < 0.1)
+    along = [names[k] for k in ([2, 0, 1], [3, 1, 0, 2])[n - 3]]
+    classifier = SBNClassifier(random_state=0).fit(table, np.array(along)[size])
+    assert list(classifier.network_.states["label"]) in (along, along[::-1])
+    assert classifier.score(table, np.array(along)[size]) > 0.6
+    assert classifier.predict_proba(pd.DataFrame({"height": [3.0 * n], "weight": [3.0 * n]})).argmax() == list(
+        classifier.classes_
+    ).index(along[-1])

@@ -10,7 +10,6 @@ from scipy.special import log_softmax
 from sklearn.base import ClassifierMixin
 from sklearn.metrics import accuracy_score
 from sklearn.utils.class_weight import compute_sample_weight
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
@@ -46,7 +45,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
     """The class of each row of a table, with missing values marginalised.
 
     Of an ordinary table the label becomes the last variable of one network of all columns, an :class:`SBNDensity`. Its
-    regression on the columns is a straight line in each and what boosted trees add for columns and pairs of them, as
+    regression on the columns is a straight line in each and what boosted trees add for one, two or three of them, as
     the validation log-likelihood chooses, and a missing cell is marginalised by the rest of the network. Nothing has to
     be set. :doc:`/guide/classification` shows how to use it, :doc:`/explain/theory` has the mathematics.
 
@@ -193,7 +192,6 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             return fit_classes(self, X, y, sample_weight)
         given = y
         table, y = self._table(X, y=y, reset=True, sample_weight=sample_weight)
-        check_classification_targets(y)
         self.classes_, number = np.unique(y, return_inverse=True)
         rows = self._rows(table, sample_weight)
         if self.class_weight is not None:
@@ -288,10 +286,9 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
             self.class_log_prior_, self._share = self._log_prior(share), np.log(share / share.sum())
         cells, weights, label = rows.cells[counted], rows.weights[counted], label[counted]
         rng = np.random.default_rng(make_seed(settings.random_state))
-        self.label_, self._order = name, _label.order_of(share)
-        threads = _learning.threads(settings)
+        self.label_, threads = name, _learning.threads(settings)
         learned = _label.learn(self.schema_, cells, label, self.classes_, weights, name, rng, threads=threads)
-        self.network_, self.report_ = learned
+        self.network_, self.report_, self._order = learned
         self.networks_, self.mixtures_ = [self.network_], [(self.network_,)]
         self.bounds_, self.n_iter_ = [np.array([learned[1].held_out])], 1
         self.temperature_, self.strength_ = 1.0, 0.0
