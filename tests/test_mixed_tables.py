@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import sbnet as sb
-from sbnet.estimators import SBNClassifier, SBNDensity
+from sbnet.estimators import SBNClassifier, SBNDensity, _large
 
 
 def passengers(n: int = 600, seed: int = 0, holes: float = 0.05) -> pd.DataFrame:
@@ -124,7 +124,8 @@ def test_parts_add_up(density: SBNDensity) -> None:
     assert parts.score(frame) == pytest.approx(density.score(frame), abs=0.1)
 
 
-def test_long_streams_are_learned_from_a_sample() -> None:
+def test_long_streams_are_learned_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_large, "CELLS", 0)
     density = SBNDensity(random_state=0, columns={"age": "ignore"}).fit(
         lambda: (passengers(11_000, k) for k in range(2))
     )
