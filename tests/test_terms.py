@@ -243,7 +243,8 @@ def test_verbs_are_means_over_joint_states(kind, gate, most, seed):
     for f, factor in enumerate(posed.factors):
         near, far = factor.distributions(posed.start), factor.distributions(posed.to)
         out = posed.out[:, f]
-        assert out[3] == pytest.approx(factor.moments(far)[0], abs=atol)
+        if kind not in (XI, JENSEN) or factor.record.hidden >= 0:  # of others a sweep asks no mean input
+            assert out[3] == pytest.approx(factor.moments(far)[0], abs=atol)
         assert_allclose(out[4:6], [factor.moments(far)[0], factor.term(kind, far, found[f])], atol=atol)
         assert out[5] >= factor.truth(far) - 1e-12
         if kind == XI:  # its xi has moved since: a step of Newton's method, which does not raise the term

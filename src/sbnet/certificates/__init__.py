@@ -154,7 +154,7 @@ def certify(
     >>> import sbnet as sb
     >>> net = sb.from_edges({("rain", "wet"): 2.0, ("sprinkler", "wet"): 1.5}, bias={"rain": -1.0})
     >>> sb.certify(net, {"wet": 1})
-    ln P(evidence) = -0.3139 (sum over all states, 2 hidden units at most together)
+    ln P(evidence) = -0.3139 (sum over all states, 2 hidden variables at most together)
       mean field: -0.318167; a factorial posterior costs 0.00425
                   the paper's logarithm terms would cost 0.0051 more
       rounding:   covered, by a margin for the worst; proven=True counts it in ball arithmetic
