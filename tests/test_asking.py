@@ -5,7 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 import textwrap
-import time
 
 import numpy as np
 import pytest
@@ -166,18 +165,15 @@ def test_the_best_of_a_few_tries_are_among_the_best(case):
         assert one.information[0] == pytest.approx(every.information[every.names.index(one.names[0])], abs=1e-9)
 
 
-def test_a_clinic_is_asked_in_no_time_and_the_first_choice_is_good():
+def test_few_candidates_of_a_clinic_are_tried_and_the_first_choice_is_good(solved):
     """Candidates are chosen by a formula for independent causes, in a network of 600 causes and 4,000 findings."""
     network = make_clinic(rng=0)
     patient = sb.sample(network, 1, rng=3)[0]
     present = [name for name, s in zip(network.names[600:], patient[600:], strict=True) if s][:5]
-    evidence = dict.fromkeys(present, 1)
-    solver = sb.MeanField()
-    sb.next_question(network, evidence, solver=solver)
-    begin = time.process_time()
+    evidence, solver = dict.fromkeys(present, 1), sb.MeanField()
     few = sb.next_question(network, evidence, tries=10, solver=solver)
-    assert time.process_time() - begin < 2.0
-    more = sb.next_question(network, evidence, tries=200, solver=solver)
+    assert len(solved) <= 1 + 2 * 10
+    more = sb.next_question(network, evidence, tries=60, solver=solver)
     assert few.considered == 4000 - 5
     assert few.information[0] >= 0.8 * more.information[0]
 

@@ -48,7 +48,7 @@ def hostile(seed, sizes=None):
 
 
 @pytest.mark.usefixtures("bounded")
-@pytest.mark.parametrize(("effort", "n"), [("fast", 100), ("normal", 40), ("high", 8)])
+@pytest.mark.parametrize(("effort", "n"), [("fast", 40), ("normal", 40), ("high", 8)])
 def test_the_ends_enclose_the_truth_and_a_higher_effort_is_never_wider(effort, n):
     for seed in range(n):
         net, row, rounding = hostile(seed)
@@ -307,16 +307,18 @@ def test_an_unknown_effort_is_refused(sprinkler):
 
 @pytest.mark.filterwarnings("ignore::sbnet.errors.ConvergenceWarning")  # such bounds crawl for ever, and are valid
 @pytest.mark.parametrize("seed", [0, 1, 2])
-def test_enormous_weights_are_no_reason_to_stumble(seed):  # gates past the limit, gains past the range of exp
+@pytest.mark.parametrize(("effort", "n"), [("normal", 24), ("high", 20)])
+def test_enormous_weights_are_no_reason_to_stumble(
+    effort, n, seed
+):  # gates past the limit, gains past the range of exp
     rng = np.random.default_rng(seed)
-    n = 24
-    edges = np.tril(rng.random((n, n)) < 0.15, -1)
+    edges = np.tril(rng.random((n, n)) < 3.6 / n, -1)
     edges[-1, :-2] = True
     weights = rng.choice([-1e8, -1e4, -5.0, 1e-3, 7.0, 300.0, 1e8], (n, n))
     network = sb.from_weight_matrix(np.where(edges, weights, 0.0), bias=rng.choice([-1e8, -30.0, 0.0, 1e4], n))
     row = np.full(n, -1)
     row[-2:] = rng.integers(0, 2, 2)
-    certificate = sb.certify(network, row, effort="high")
+    certificate = sb.certify(network, row, effort=effort)
     assert certificate.lower <= certificate.upper <= 0.0
     found = sb.infer(network, row, solver=sb.Mixture(2)).bound
     assert found <= certificate.upper + 1e-9 * abs(certificate.upper)

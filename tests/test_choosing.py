@@ -256,7 +256,7 @@ def test_the_scale_of_hidden_units_is_chosen_too():
 
 
 def test_tables_drawn_again_have_the_same_order():
-    holes = with_holes(alarms(3000).astype(float), 0.1)
+    holes = with_holes(alarms(1500).astype(float), 0.1)
     imputer = SBNImputer(hidden=0, multiple=2, random_state=0).fit(holes)
     assert imputer.network_.names.index("x0") > 1
     assert {network.names for network in imputer.draw_networks_} == {imputer.network_.names}
