@@ -9,7 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import numpy as np
-from scipy.special import xlogy
+import scipy
 
 from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import TableError
@@ -84,7 +84,9 @@ def telling_ends(counts: FloatArray, ends: IndexArray, most: int) -> IndexArray:
 
 def _nats(counts: FloatArray) -> FloatArray:
     """The entropy of each line of counts, times their sum."""
-    total: FloatArray = xlogy(rows := counts.sum(axis=1), rows) - xlogy(counts, counts).sum(axis=1)
+    total: FloatArray = scipy.special.xlogy(rows := counts.sum(axis=1), rows) - scipy.special.xlogy(counts, counts).sum(
+        axis=1
+    )
     return total
 
 
