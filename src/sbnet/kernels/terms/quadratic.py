@@ -5,6 +5,9 @@
 best at c^2 = <x^2>. With r the mean of x without parent u, <x^2> in state s of u is 2 r J_s + J_s^2 above that in state
 0: for a given c the bound is linear in Q_u. `straight` and `curve` of a block are the factors of <x> and <x^2>; the
 exact term has such parts as well.
+
+Loops over lanes end at min(block.lanes, LANES), which is sixteen: the compiler, which must not know that they are so
+short, nor fear that they are long, makes vectors of them. See `lanes` in `structs`.
 """
 
 import math
