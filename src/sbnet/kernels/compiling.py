@@ -23,6 +23,7 @@ INTERPRETED = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
 _FAST = {"contract", "reassoc", "nsz", "arcp", "afn"}
 _LANEWISE = {"contract"}
 _ALWAYS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
+_UNWRAPPED = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 
 
 class Deferred:
@@ -60,7 +61,7 @@ def inner(function: Callable[..., Any] | None = None, *, fast: bool = False, lan
         return lambda function: inner(function, fast=fast, lanewise=lanewise)
     flags = _FAST if fast else _LANEWISE
     options: dict[str, Any] = {"fastmath": flags, "forceinline": True} if fast or lanewise else {}
-    return function if INTERPRETED else Deferred(function, {"no_cpython_wrapper": True, **_ALWAYS, **options})
+    return function if INTERPRETED else Deferred(function, {**_UNWRAPPED, **_ALWAYS, **options})
 
 
 def before_compiling(function: Callable[[], None]) -> Callable[[], None]:

@@ -7,128 +7,106 @@ K > 2 states has a *group* of K tiles there, state 0 first.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from sbnet.kernels.compiling import kernel
+from sbnet._types import FloatArray, IndexArray
 from sbnet.kernels.kinds import N_KINDS, TILED
 from sbnet.kernels.structs import LANES, Problem, aligned, block_t, tile_t
 
 _RUN = 8  # factors with the same parents that earn blocks of their own
 
 
-def lay_out(problem: Problem) -> tuple[np.ndarray, np.ndarray]:
+def lay_out(problem: Problem) -> tuple[Any, Any]:
     """Blocks and tiles, without weights; tiles of a kind and a parent stand together, and the last tile is blank."""
-    hidden, factors, slots, children, *_ = problem
-    blocks = aligned(_assign_lanes(factors, slots), block_t)
+    factors = problem.factors
+    block, lane = factors["block"], factors["lane"] = _lanes_of(factors, problem.slots["parent"])
+    blocks = aligned(int(block.max(initial=-1)) + 1, block_t)
     blocks["xi"], blocks["lanes"] = 0.5, LANES
-    blocks["pair"] = blocks["group"] = blocks["last"] = blocks["factor"] = -1
-    n = _fill_blocks(hidden, factors, children, blocks)
-    first, tiles = factors[factors["lane"] == 0], aligned(n + 1, tile_t)
-    blocks["slot"][first["block"]], blocks["slot_end"][first["block"]] = first["slot"], first["slot_end"]
-    blocks["last"] = tiles["slot"] = tiles["after"] = -1
-    tiles[n]["states"] = 2
-    _fill_tiles(hidden, factors, children, blocks, tiles, n)
-    return blocks, tiles
+    blocks["pair"] = blocks["group"] = blocks["factor"] = -1
+    blocks["factor"][block, lane], blocks["kind"][block] = np.arange(len(factors)), factors["kind"]
+    blocks["width"] = np.bincount(block, minlength=len(blocks))
+    np.maximum.at(blocks["asked"], block, np.where(factors["hidden"] >= 0, lane + 1, 0))
+    first = lane == 0
+    blocks["slot"][block[first]], blocks["slot_end"][block[first]] = factors["slot"][first], factors["slot_end"][first]
+    return blocks, _tiles_of(problem, blocks)
 
 
-@kernel
-def _assign_lanes(factors, slots):
-    """A block and a lane for each factor, kind after kind; how many blocks there are.
+def _lanes_of(factors: Any, parents: IndexArray) -> tuple[IndexArray, IndexArray]:
+    """A block and a lane for each factor, kind after kind.
 
     A parent has a tile in every block where it has a child. So a factor with other parents than the one before begins
     a new block, unless that would leave too many lanes empty.
     """
-    b, width = -1, 0
-    for kind in range(N_KINDS):
-        before, run = -1, 0
-        for f in range(len(factors)):
-            factor = factors[f]
-            if factor.kind != kind:
-                continue
-            other, n = factors[before], factor.slot_end - factor.slot
-            alike = before >= 0 and n == other.slot_end - other.slot
-            for s in range(n if alike else 0):
-                alike = alike and slots[factor.slot + s].parent == slots[other.slot + s].parent
-            apart = TILED[kind] == 2 or run >= _RUN
-            if before < 0 or width == LANES or (not alike and apart):
-                b, width = b + 1, 0
-            run = run + 1 if alike else 1
-            before, factor.block, factor.lane = f, b, width
-            width += 1
-    return b + 1
+    n, order = len(factors), np.argsort(factors["kind"], kind="stable")
+    kind, first, size = factors["kind"][order], factors["slot"][order], (factors["slot_end"] - factors["slot"])[order]
+    place, again = np.arange(n), np.flatnonzero((kind[1:] == kind[:-1]) & (size[1:] == size[:-1])) + 1
+    ends, alike = np.cumsum(size[again]), np.zeros(n, np.bool_)
+    if len(again):  # as many parents as the one before; are they the same?
+        here = np.arange(ends[-1]) + np.repeat(first[again] - ends + size[again], size[again])
+        differ = parents[here] != parents[here + np.repeat(first[again - 1] - first[again], size[again])]
+        alike[again] = ~np.logical_or.reduceat(differ, ends - size[again])
+    run = place - np.maximum.accumulate(np.where(alike, 0, place)) + 1
+    apart = (TILED[kind[1:]] == 2) | (run[:-1] >= _RUN)
+    begins = np.append(True, (kind[1:] != kind[:-1]) | (~alike[1:] & apart))[:n]
+    lane = (place - np.maximum.accumulate(np.where(begins, place, 0))) % LANES
+    found = np.empty((2, n), np.int64)
+    found[:, order] = np.cumsum(lane == 0) - 1, lane
+    return found[0], found[1]
 
 
-@kernel
-def _fill_blocks(hidden, factors, children, blocks):
-    """Which factors stand where; how many tiles there are."""
-    n = 0
-    for j in range(len(hidden)):
-        one = hidden[j]
-        for c in range(one.child, one.child_end):
-            factor = factors[children[c].factor]
-            block, i = blocks[factor.block], factor.lane
-            block.factor[i], block.kind, block.width = children[c].factor, factor.kind, max(block.width, i + 1)
-            block.asked = max(block.asked, i + 1 if factor.hidden >= 0 else 0)
-            if TILED[factor.kind] and block.last != j:
-                block.last = j
-                n += 1 if one.states == 2 else one.states
-    return n
-
-
-@kernel
-def set_weights(problem, weight, blocks, tiles):
-    """The weights of the network, everywhere; how far they let inputs reach."""
-    hidden, factors, slots, children = problem.hidden, problem.factors, problem.slots, problem.children
-    for s in range(len(slots)):
-        slots[s].weight = weight[slots[s].place]
-    for k in range(len(tiles)):
-        tile = tiles[k]
-        for i in range(LANES):
-            tile.weight[i] = slots[tile.slot[i]].weight if tile.slot[i] >= 0 else 0.0
-    for b in range(len(blocks)):
-        block = blocks[b]
-        for i in range(LANES):
-            block.below[i] = block.above[i] = block.largest[i] = block.squares[i] = 0.0
-    for j in range(len(hidden)):
-        for c in range(hidden[j].child, hidden[j].child_end):
-            factor, least, most = factors[children[c].factor], 0.0, 0.0
-            block, i = blocks[factor.block], factor.lane
-            for s in range(children[c].slot, children[c].slot + hidden[j].states - 1):
-                least, most = min(least, slots[s].weight), max(most, slots[s].weight)
-            block.below[i] += least
-            block.above[i] += most
-            block.largest[i] = max(block.largest[i], most - least)
-            block.squares[i] += (most - least) * (most - least)
-
-
-@kernel
-def _fill_tiles(hidden, factors, children, blocks, tiles, n_tiles):
+def _tiles_of(problem: Problem, blocks: Any) -> Any:
     """The edges to each parent's children, block by block; then the tiles of each block are strung together."""
-    n = 0
-    for kind in range(N_KINDS):
-        for j in range(len(hidden)):
-            parent = hidden[j]
-            parent.tile[kind] = n
-            for c in range(parent.child, parent.child_end if TILED[kind] else parent.child):
-                factor = factors[children[c].factor]
-                if factor.kind != kind:
-                    continue
-                block = blocks[factor.block]
-                if block.last < parent.tile[kind]:
-                    block.last = n
-                    for s in range(1 if parent.states == 2 else parent.states):
-                        tile = tiles[n]
-                        tile.block, tile.parent, tile.column = factor.block, j, parent.column
-                        tile.states, tile.state = parent.states, 1 if parent.states == 2 else s
-                        n += 1
-                for s in range(parent.states - 1):
-                    tile, slot = tiles[block.last + (s if parent.states == 2 else s + 1)], children[c].slot + s
-                    tile.slot[factor.lane] = slot
-            parent.tile_end[kind] = n
-    for t in range(n_tiles - 1, -1, -1):
-        tile = tiles[t]
-        block = blocks[tile.block]
-        if tile.states == 2:
-            tile.after, block.pair = block.pair, t
-        elif tile.state == 0:
-            tile.after, block.group = block.group, t
+    hidden, factors, factor, slot = problem.hidden, problem.factors, *(problem.children[k] for k in ("factor", "slot"))
+    parent = np.repeat(np.arange(len(hidden)), hidden["child_end"] - hidden["child"])
+    kind = factors["kind"][factor]
+    if not TILED[kind].all():
+        parent, factor, slot, kind = (x[TILED[kind] > 0] for x in (parent, factor, slot, kind))
+    key = (kind * len(hidden) + parent) * len(blocks) + factors["block"][factor]
+    key, group = np.unique(key, return_inverse=True)
+    row, block = np.divmod(key, max(len(blocks), 1))
+    of, states = row % max(len(hidden), 1), hidden["states"][row % max(len(hidden), 1)]
+    size = np.where(states == 2, 1, states)
+    begin, n = np.cumsum(size) - size, int(size.sum())
+    tiles = aligned(n + 1, tile_t)
+    tiles["slot"] = tiles["after"] = -1
+    tiles["states"][n] = 2
+    made, state = tiles[:n], np.arange(n) - np.repeat(begin, size)
+    for name, values in (("block", block), ("parent", of), ("column", hidden["column"][of]), ("states", states)):
+        made[name] = np.repeat(values, size)
+    made["state"] = np.where(made["states"] == 2, 1, state)
+    ends = np.cumsum(np.bincount(row, size, N_KINDS * len(hidden))).reshape(N_KINDS, -1).astype(np.int64)
+    hidden["tile_end"], hidden["tile"] = ends.T, np.append(0, ends)[: ends.size].reshape(ends.shape).T
+    width = hidden["states"][parent] - 1
+    above = np.arange(width.sum()) - np.repeat(np.cumsum(width) - width, width)  # the state of each slot, less one
+    tile = np.repeat(begin[group] + (width > 1), width) + above
+    tiles["slot"][tile, np.repeat(factors["lane"][factor], width)] = np.repeat(slot, width) + above
+    for name, heads in (("pair", begin[states == 2]), ("group", begin[states > 2])):
+        if len(heads):
+            heads = heads[np.argsort(tiles["block"][heads], kind="stable")]
+            mine = tiles["block"][heads]
+            last = np.append(mine[1:] != mine[:-1], True)
+            tiles["after"][heads], first = np.where(last, -1, np.append(heads[1:], -1)), np.roll(last, 1)
+            blocks[name][mine[first]] = heads[first]
+    return tiles
+
+
+def reaches(problem: Problem) -> tuple[IndexArray, FloatArray, FloatArray]:
+    """For each parent of each factor: the factor, and how far down and up the parent can move its input."""
+    first = np.sort(problem.children["slot"])
+    factor = np.searchsorted(problem.factors["slot"], first, side="right") - 1
+    least, most = (move.reduceat(problem.slots["weight"], first) for move in (np.minimum, np.maximum))
+    return factor, np.minimum(least, 0.0), np.maximum(most, 0.0)
+
+
+def set_weights(problem: Problem, weight: FloatArray, blocks: Any, tiles: Any) -> None:
+    """The weights of the network, everywhere; how far they let inputs reach."""
+    slots, block, lane, n = problem.slots, problem.factors["block"], problem.factors["lane"], len(problem.factors)
+    slots["weight"] = weight[slots["place"]]
+    tiles["weight"] = np.append(slots["weight"], 0.0)[tiles["slot"]]  # -1, no edge, is the last
+    if n:
+        factor, least, most = reaches(problem)
+        blocks["below"][block, lane], blocks["above"][block, lane] = (np.bincount(factor, x, n) for x in (least, most))
+        blocks["squares"][block, lane] = np.bincount(factor, (most - least) ** 2, n)
+        blocks["largest"][block, lane] = np.maximum.reduceat(most - least, np.searchsorted(factor, np.arange(n)))

@@ -110,7 +110,6 @@ block_t = struct(
     ("kind", "i8"), ("width", "i8"),  # which term serves it; lanes that are taken
     ("asked", "i8"),  # lanes whose mean input is asked for in a sweep: those of hidden variables
     ("pair", "i8"), ("group", "i8"),  # its first tile from a parent with two states, its first group from others; or -1
-    ("last", "i8"),  # while it is laid out: its last tile
     # of the exact term: see `terms.frequencies`
     ("slot", "i8"), ("slot_end", "i8"),  # of its first factor
     ("used", "i8"), ("places", "i8"), ("kept", "i8"),  # places that count, that it has, and that it has room for

@@ -87,15 +87,6 @@ def log_part(gate, level, state, x):
 
 
 @inner
-def log_p(gate, state, x):
-    """ln P(v = state) from the inputs of all its thresholds."""
-    total = 0.0
-    for k in range(len(x)):
-        total += log_part(gate, k + 1, state, x[k])
-    return total
-
-
-@inner
 def log_odds(gate, state, x):
     """ln P(v = state) - ln P(v = 0); that of a sigmoid variable with two states is its input, to the digit."""
     total = 0.0 if gate in (SIGMOID, NOISY_OR) else math.nan

@@ -11,6 +11,8 @@ from sbnet.kernels import thresholds
 from sbnet.kernels.compiling import inner
 from sbnet.kernels.kinds import ENUMERATED
 
+_NONE = np.int64(-1)  # no parent is held; a plain -1 would be a type of its own, and be compiled once more
+
 
 def room(problem, factors):
     """The table, and what is left of it while means are taken."""
@@ -57,8 +59,8 @@ def _mean(problem, factor, q, table, at, scratch, to, held, state, less):
 @inner
 def look(f, problem, blocks, tiles, numbers, q):
     """The term of one factor at the present Q."""
-    factor = problem.factors[f]
-    return _mean(problem, factor, q, numbers, factor.table, numbers, factor.table + int(factor.joint), -1, 0, 0.0)
+    factor, at = problem.factors[f], problem.factors[f].table
+    return _mean(problem, factor, q, numbers, at, numbers, at + int(factor.joint), _NONE, _NONE, 0.0)
 
 
 @inner
@@ -109,7 +111,7 @@ def gradient(problem, blocks, tiles, numbers, q, by_slot, by_factor):
             continue
         table, to, s = np.empty(int(factor.joint)), factor.table + int(factor.joint), factor.slot
         _fill(problem, factor, blocks[factor.block].h[factor.lane], table, 0, True)
-        by_factor[f] = _mean(problem, factor, q, table, 0, numbers, to, -1, 0, 0.0)
+        by_factor[f] = _mean(problem, factor, q, table, 0, numbers, to, _NONE, _NONE, 0.0)
         while s < factor.slot_end:
             end = s + problem.hidden[problem.slots[s].parent].states - 1
             for c in range(s, end):

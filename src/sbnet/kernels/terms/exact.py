@@ -123,7 +123,7 @@ def value(problem, blocks, tiles, numbers, q, enough, fresh, more):
         elif tile.states == 2:
             _times(numbers, edge, product, block, q[tile.column])
         else:
-            _include(numbers, edge, turn, product, block, q, tile.column, tile.states - 1)
+            _include(numbers, edge, turn, product, block, q, np.int64(tile.column), tile.states - 1)
     for b in range(len(blocks)):
         if blocks[b].kind == EXACT:
             _evaluate(blocks[b], numbers)
