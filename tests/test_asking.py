@@ -148,7 +148,7 @@ def test_slips_are_told():
         sb.next_question(network, [{"fever": 1}, {"fever": 0}])
     with pytest.raises(ParameterError, match="tries is 0"):
         sb.next_question(network, {}, tries=0)
-    with pytest.raises(UnknownUnitError, match="the units asked about"):
+    with pytest.raises(UnknownUnitError, match="the variables asked about"):
         sb.contributions(network, {"fever": 1})["fever"]
 
 

@@ -151,7 +151,7 @@ def test_a_table_gives_a_batch_of_the_same_answers(sprinkler):
     assert np.array_equal(batch.gap, batch.upper - batch.log_p)
     empty = sb.most_probable(sprinkler, np.empty((0, 4)))
     assert (len(empty), empty.state.shape) == (0, (0, 4))
-    assert repr(empty) == "MostProbableBatch: 0 rows × 4 units"
+    assert repr(empty) == "MostProbableBatch: 0 rows × 4 variables"
     assert repr(batch).endswith("the best there is in 4 of 4")
     assert batch._repr_html_().startswith("<pre>MostProbableBatch: 4 rows")
 

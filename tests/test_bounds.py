@@ -186,12 +186,12 @@ def test_a_long_breakdown_shows_the_units_that_cost_most():
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"means": [0.5]}, "means have shape (1,); expected (4,), one for every unit"),
-        ({"means": [[0.5] * 4]}, "means have shape (1, 4); expected (4,), one for every unit"),
+        ({"means": [0.5]}, "means have shape (1,); expected (4,), one for every variable"),
+        ({"means": [[0.5] * 4]}, "means have shape (1, 4); expected (4,), one for every variable"),
         ({"means": [0.5, 0.5, 0.5, -0.25]}, "means must lie between 0 and 1; got -0.25"),
         ({"means": [0.5, np.nan, 0.5, 0.5]}, "means must lie between 0 and 1; got nan"),
-        ({"xi": [0.5]}, "xi has shape (1,); expected (4,), one for every unit"),
-        ({"xi": [[0.5] * 4]}, "xi has shape (1, 4); expected (4,), one for every unit"),
+        ({"xi": [0.5]}, "xi has shape (1,); expected (4,), one for every variable"),
+        ({"xi": [[0.5] * 4]}, "xi has shape (1, 4); expected (4,), one for every variable"),
         ({"xi": [0.5, 1.5, 0.5, 0.5]}, "xi must lie between 0 and 1, where its best value is; got 1.5"),
     ],
 )

@@ -78,18 +78,18 @@ def test_edges_that_cannot_be_are_refused():
         "the edges contain a cycle: a -> b -> a"
     )
     assert refused(lambda: sb.from_edges([("a", "a", 1.0)])) == (
-        "unit 'a' is its own parent; a unit cannot cause itself"
+        "variable 'a' is its own parent; a variable cannot cause itself"
     )
     assert refused(lambda: sb.from_edges([("a", "b", 1.0), ("a", "b", 1.0)])) == "the edge 'a' -> 'b' is given twice"
     assert refused(lambda: sb.from_edges([("a", "b")])) == "an edge is (parent, child, weight); got ('a', 'b')"
     assert refused(lambda: sb.from_edges({"ab": 1.0})) == (
         "the keys of a mapping of edges are (parent, child); got 'ab'"
     )
-    assert refused(lambda: sb.from_edges([("a", 2, 1.0)])) == "unit names are strings; 2 is of type int"
-    assert refused(lambda: sb.from_edges({}, bias={7: 1.0})) == "unit names are strings; 7 is of type int"
-    assert refused(lambda: sb.from_edges([("", "b", 1.0)])) == "a unit has an empty name"
+    assert refused(lambda: sb.from_edges([("a", 2, 1.0)])) == "variable names are strings; 2 is of type int"
+    assert refused(lambda: sb.from_edges({}, bias={7: 1.0})) == "variable names are strings; 7 is of type int"
+    assert refused(lambda: sb.from_edges([("", "b", 1.0)])) == "a variable has an empty name"
     assert refused(lambda: sb.from_edges({})) == (
-        "the network is empty; give at least one unit, by an edge or by a bias"
+        "the network is empty; give at least one variable, by an edge or by a bias"
     )
     assert refused(lambda: sb.from_edges({("a", "b"): "x"})) == (
         "weights and biases must be numbers: could not convert string to float: 'x'"
@@ -98,13 +98,13 @@ def test_edges_that_cannot_be_are_refused():
 
 def test_names_that_do_not_fit_the_edges_are_refused():
     edges = {("a", "b"): 1.0}
-    assert refused(lambda: sb.from_edges(edges, names=["a"])) == "unit 'b' is not among the given names"
-    assert refused(lambda: sb.from_edges(edges, names=[])) == "unit 'a' is not among the given names"
+    assert refused(lambda: sb.from_edges(edges, names=["a"])) == "variable 'b' is not among the given names"
+    assert refused(lambda: sb.from_edges(edges, names=[])) == "variable 'a' is not among the given names"
     assert refused(lambda: sb.from_edges(edges, names=["a", "b"], bias={"c": 1})) == (
-        "unit 'c' is not among the given names"
+        "variable 'c' is not among the given names"
     )
     assert refused(lambda: sb.from_edges(edges, names=["a", "b", "a"])) == (
-        "two units are called 'a'; names must differ"
+        "two variables are called 'a'; names must differ"
     )
 
 
@@ -163,17 +163,18 @@ def test_matrices_that_cannot_be_are_refused():
     assert refused(lambda: sb.from_weight_matrix(np.zeros((2, 3)))) == "a weight matrix is square; got shape (2, 3)"
     assert refused(lambda: sb.from_weight_matrix(np.zeros(3))) == "a weight matrix is square; got shape (3,)"
     assert (
-        refused(lambda: sb.from_weight_matrix(np.eye(2))) == "unit 'u0' is its own parent; a unit cannot cause itself"
+        refused(lambda: sb.from_weight_matrix(np.eye(2)))
+        == "variable 'u0' is its own parent; a variable cannot cause itself"
     )
     assert refused(lambda: sb.from_weight_matrix(1 - np.eye(2)), CycleError) == (
         "the edges contain a cycle: u0 -> u1 -> u0"
     )
-    assert refused(lambda: sb.from_weight_matrix(np.zeros((2, 2)), names=["a"])) == "1 names were given for 2 units"
+    assert refused(lambda: sb.from_weight_matrix(np.zeros((2, 2)), names=["a"])) == "1 names were given for 2 variables"
     assert refused(lambda: sb.from_weight_matrix(np.zeros((2, 2)), bias=[1.0])) == (
-        "bias has shape (1,); expected (2,), one number per unit"
+        "bias has shape (1,); expected (2,), one number per variable"
     )
     assert refused(lambda: sb.from_weight_matrix(np.zeros((0, 0)))) == (
-        "the network is empty; give at least one unit, by an edge or by a bias"
+        "the network is empty; give at least one variable, by an edge or by a bias"
     )
     assert refused(lambda: sb.from_weight_matrix([["x"]])) == (
         "weights and biases must be numbers: could not convert string to float: 'x'"
@@ -216,10 +217,11 @@ def test_random_weights_follow_from_the_rng_and_fill_their_range():
 def test_bottom_names_name_the_bottom_layer():
     assert sb.layered((1, 2), bottom_names=["wet", "cold"]).names == ("h1_0", "wet", "cold")
     assert refused(lambda: sb.layered((1, 2), bottom_names=["wet"])) == (
-        "1 names were given for a bottom layer of 2 units"
+        "1 names were given for a bottom layer of 2 variables"
     )
     assert (
-        refused(lambda: sb.layered((1, 1), bottom_names=["h1_0"])) == "two units are called 'h1_0'; names must differ"
+        refused(lambda: sb.layered((1, 1), bottom_names=["h1_0"]))
+        == "two variables are called 'h1_0'; names must differ"
     )
 
 
@@ -276,7 +278,7 @@ def test_graphs_that_are_not_networks_are_refused():
         "the edges contain a cycle: 1 -> 2 -> 1"
     )
     assert refused(lambda: sb.convert.from_networkx(networkx.DiGraph([(1, "1")]))) == (
-        "two units are called '1'; names must differ"
+        "two variables are called '1'; names must differ"
     )
 
 

@@ -327,7 +327,7 @@ def test_enormous_weights_are_no_reason_to_stumble(
 def test_one_unit_may_be_asked_for_by_its_name():
     network = sb.from_edges({("rain", "wet"): 2.0})
     assert sb.posterior_intervals(network, {"wet": 1}, units="rain").keys() == {"rain"}
-    with pytest.raises(sb.errors.NetworkError, match="a unit is given by its name or its number; got 1.5"):
+    with pytest.raises(sb.errors.NetworkError, match="a variable is given by its name or its number; got 1.5"):
         sb.posterior_intervals(network, {"wet": 1}, units=[1.5])
 
 

@@ -84,7 +84,7 @@ def test_arrays_of_numbers_are_read_and_others_refused():
     masked = np.ma.array([1, 2], mask=[False, True])
     assert np.array_equal(checks.numbers("start", masked), [1.0, np.nan], equal_nan=True)
     for value in (["a"], [[1], [1, 2]], [1j], np.array([1j]), np.array(["2020-01-01"], "datetime64[D]"), [10**400], {}):
-        with pytest.raises(ParameterError, match="^start is .*; give an array of numbers, one for every unit$"):
+        with pytest.raises(ParameterError, match="^start is .*; give an array of numbers, one for every variable$"):
             checks.numbers("start", value)
 
 

@@ -341,9 +341,9 @@ def test_a_density_can_be_made_of_one_network():
     ("networks", "columns", "message"),
     [
         ((), ("a",), "a mixture needs networks, one or more"),
-        ((sb.from_edges({("a", "b"): 1.0}),), (), "the columns of a mixture must be different units"),
-        ((sb.from_edges({("a", "b"): 1.0}),), ("a", "a"), "the columns of a mixture must be different units"),
-        ((sb.from_edges({("a", "b"): 1.0}),), ("a", "c"), "a mixture names unit 'c'"),
+        ((sb.from_edges({("a", "b"): 1.0}),), (), "the columns of a mixture must be different variables"),
+        ((sb.from_edges({("a", "b"): 1.0}),), ("a", "a"), "the columns of a mixture must be different variables"),
+        ((sb.from_edges({("a", "b"): 1.0}),), ("a", "c"), "a mixture names variable 'c'"),
     ],
 )
 def test_mixtures_are_checked(networks, columns, message):

@@ -335,7 +335,7 @@ def test_out_holds_what_would_have_been_printed(path, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        ("wet=2", "unit 'wet' is given as '2'; say yes, no or unknown"),
+        ("wet=2", "variable 'wet' is given as '2'; say yes, no or unknown"),
         ("wet", "evidence 'wet' is not of the form VARIABLE=STATE, such as slippery=yes"),
         ("wit=1", "which is not in the network; did you mean 'wet'?"),
     ],
@@ -345,15 +345,15 @@ def test_bad_evidence(path, capsys, evidence, message):
 
 
 def test_evidence_given_twice(path, capsys):
-    assert "names unit 'wet' twice" in complaint(capsys, "infer", path, "wet=1", "wet=0")
+    assert "names variable 'wet' twice" in complaint(capsys, "infer", path, "wet=1", "wet=0")
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "is empty; its first line must name the units"),
-        ("wet,snow\n1,0\n", "names unit 'snow', which is not in the network"),
-        ("wet,wet\n1,0\n", "names unit 'wet' twice"),
+        ("", "is empty; its first line must name the variables"),
+        ("wet,snow\n1,0\n", "names variable 'snow', which is not in the network"),
+        ("wet,wet\n1,0\n", "names variable 'wet' twice"),
         ("wet,rain\n1,0\n1\n", "has 1 cells; the first line has 2"),
         ("wet,rain\n1,0\n\n1,maybe\n1,1\n", "column 'rain' holds 'maybe' on line 4; its states are no and yes. If it"),
         ('wet,rain\n1,"0\n', "is no table of cells divided by ','"),

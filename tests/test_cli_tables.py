@@ -329,13 +329,13 @@ def test_a_reader_that_has_seen_enough_is_no_error(learned, tmp_path):
 def test_slips_are_told_in_a_line(learned, tmp_path, capsys):
     model, table = learned
     other = written(tmp_path / "other.csv", [["pearson", "tea"], ["a", "yes"]])
-    assert "names unit 'pearson', which is not in the network" in complaint(capsys, "score", model, other)
+    assert "names variable 'pearson', which is not in the network" in complaint(capsys, "score", model, other)
     assert "has no column 'persona'; did you mean 'person'?" in complaint(
         capsys, "score", model, table, "--id", "persona"
     )
     assert "are both -" in complaint(capsys, "score", "-", "-")
     assert "No such file" in complaint(capsys, "score", model, str(tmp_path / "none.csv"))
-    assert "'vot' is not one of the columns or units of the model; did you mean 'vote'?" in complaint(
+    assert "'vot' is not one of the columns or variables of the model; did you mean 'vote'?" in complaint(
         capsys, "score", model, table, "--label", "vot"
     )
 
@@ -477,7 +477,8 @@ def test_names_are_compared_in_normal_form_and_come_back_letter_for_letter(lawn,
         assert said(capsys, "impute", learned, table).splitlines()[0] == f"id,{name},wet"
     assert answers[0] == answers[1]
     table = written(tmp_path / "t.csv", [[composed, apart], ["1", "1"]])
-    assert "names unit 'grün' twice" in unicodedata.normalize("NFC", complaint(capsys, "infer", lawn, "--table", table))
+    complained = complaint(capsys, "infer", lawn, "--table", table)
+    assert "names variable 'grün' twice" in unicodedata.normalize("NFC", complained)
 
 
 def test_encodings_can_be_named(lawn, tmp_path, capsys):
@@ -574,7 +575,7 @@ def test_findings_may_have_blanks_and_capitals(lawn, tmp_path, capsys):
     for words in (["wet = yes"], ["Wet=Yes"], [" WET=YES "], ["wet= yes"]):
         assert said(capsys, "infer", lawn, *words, "--about", "Rain") == told
     sb.save(sb.from_edges({("Wet", "wet"): 2.0}), tmp_path / "two.sbn")
-    assert "names unit 'WET', which is not in the network" in complaint(
+    assert "names variable 'WET', which is not in the network" in complaint(
         capsys, "infer", str(tmp_path / "two.sbn"), "WET=1"
     )
     assert said(capsys, "infer", str(tmp_path / "two.sbn"), "Wet=1") != said(

@@ -112,13 +112,13 @@ def test_every_column_has_a_line_with_its_distribution(model, capsys):
 
 
 def test_errors_list_the_words_of_a_column(model, sky, capsys):
-    assert "unit 'vote' is given as 'pink'; its states are " in complaint(capsys, "infer", model, "vote=pink")
-    assert "unit 'smokes' is given as 'maybe'; say yes, no or unknown" in complaint(
+    assert "variable 'vote' is given as 'pink'; its states are " in complaint(capsys, "infer", model, "vote=pink")
+    assert "variable 'smokes' is given as 'maybe'; say yes, no or unknown" in complaint(
         capsys, "infer", model, "smokes=maybe"
     )
-    assert "unit 'age' is given as 'old'; say a number (up to " in complaint(capsys, "infer", model, "age=old")
-    assert "names unit 'age' twice" in complaint(capsys, "infer", model, "age=20", "age=30")
-    told = "unit 'sky' is given as 'fog'; its states are clear, cloud and rain; say clear, cloud or rain, or unknown"
+    assert "variable 'age' is given as 'old'; say a number (up to " in complaint(capsys, "infer", model, "age=old")
+    assert "names variable 'age' twice" in complaint(capsys, "infer", model, "age=20", "age=30")
+    told = "'sky' is given as 'fog'; its states are clear, cloud and rain; say clear, cloud or rain, or unknown"
     assert told in complaint(capsys, "infer", sky, "sky=fog")
     assert "did you mean 'smokes'?" in complaint(capsys, "infer", model, "smoke=yes")
 
@@ -305,7 +305,7 @@ def test_names_alone_make_no_variable(tmp_path, capsys):
     """Units that are called "a=x" and "a=y" are two units."""
     network = sb.from_edges({("a=x", "b"): 1.0, ("a=y", "b"): -1.0, ("b", "a=z"): 2.0})
     sb.save(network, tmp_path / "net.sbn")
-    assert "evidence names unit 'a'" in complaint(capsys, "infer", str(tmp_path / "net.sbn"), "a=x")
+    assert "evidence names variable 'a'" in complaint(capsys, "infer", str(tmp_path / "net.sbn"), "a=x")
     told = json.loads(said(capsys, "infer", str(tmp_path / "net.sbn"), "a=x=yes", "--json"))
     assert told["evidence"] == {"a=x": 1}
     assert sb.contributions(network, {"a=x": 1, "a=y": 0}, about="b").findings == ("a=x", "a=y")
@@ -356,7 +356,7 @@ def test_words_are_not_turned_round_where_a_model_names_its_states_the_other_way
     model = str(tmp_path / "m.toml")
     sb.write(network, model)
     assert json.loads(said(capsys, "infer", model, "well=yes", "--json"))["evidence"] == {"well": 0}
-    assert "unit 'well' is given as 'ja'; say no, yes, 1, 0 or unknown" in complaint(capsys, "infer", model, "well=ja")
+    assert "'well' is given as 'ja'; say no, yes, 1, 0 or unknown" in complaint(capsys, "infer", model, "well=ja")
     (tmp_path / "t.csv").write_text("well\nja\n")
     assert "holds 'ja' on line 2; its states are yes and no" in complaint(
         capsys, "infer", model, "--table", str(tmp_path / "t.csv")
@@ -367,7 +367,7 @@ def test_a_word_that_is_both_a_state_and_plain_is_offered_once(tmp_path, capsys)
     net = sb.from_edges({("rain", "wet"): 2.0}).with_notes({"wet": sb.Note(states=("no", "yes"))})
     sb.save(net, tmp_path / "net.sbn")
     line = complaint(capsys, "infer", str(tmp_path / "net.sbn"), "wet=maybe")
-    assert "unit 'wet' is given as 'maybe'; say yes, no or unknown" in line
+    assert "variable 'wet' is given as 'maybe'; say yes, no or unknown" in line
 
 
 # --- units that exclude each other by weights -------------------------------------------------------------------------

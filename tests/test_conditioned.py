@@ -158,7 +158,7 @@ def test_the_top_layer_leaves_a_small_error(scale, percent):
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
-        ({"on": "top"}, "on is 'top'; it must be 'roots', a number of units, or a list of units"),
+        ({"on": "top"}, "on is 'top'; it must be 'roots', or variables, a number or a list of them"),
         ({"on": -1}, "on is -1; it must be a whole number from 0 to 16"),
         ({"on": 17}, "on is 17; it must be a whole number from 0 to 16"),
         ({"on": True}, "on is True; it must be a whole number from 0 to 16"),
@@ -178,8 +178,8 @@ def test_a_solver_without_a_bound_is_refused(sprinkler):
 def test_too_many_units_are_refused():
     network = sb.layered((20, 3), rng=0)
     text = (
-        "conditioning on 20 hidden units needs 2**20 problems; the limit is 16. "
-        "List fewer units, or give their number to have them chosen"
+        "conditioning on 20 hidden variables needs 2**20 problems; the limit is 16. "
+        "List fewer variables, or give their number to have them chosen"
     )
     with pytest.raises(sb.errors.TooManyHiddenError) as caught:
         sb.infer(network, np.zeros(3), solver=sb.Conditioned("roots"))
@@ -198,7 +198,7 @@ def test_the_bound_of_a_mixture_cannot_be_broken_down(sprinkler):
     for solver in (sb.Conditioned(1), sb.Mixture(2)):
         with pytest.raises(sb.errors.ParameterError) as caught:
             sb.infer(sprinkler, {"wet": 1}, solver=solver).breakdown()
-        assert str(caught.value) == "this bound is not a sum over units; use the MeanField solver"
+        assert str(caught.value) == "this bound is not a sum over variables; use the MeanField solver"
 
 
 def test_a_solver_is_a_value_that_can_be_hashed_and_compared():

@@ -22,7 +22,7 @@ from sbnet.exact.enumeration import Reduced
 from strategies import INTERPRETED, cases
 
 SIZES = (2, 3, 4)
-"""Five hidden units: 32 states, all of which are drawn."""
+"""Five hidden variables: 32 states, all of which are drawn."""
 
 
 def networks(seed):

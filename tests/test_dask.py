@@ -250,14 +250,14 @@ def test_means_start_afresh_when_their_history_grows_long(here, monkeypatch, tmp
 def test_what_cannot_be_is_refused_at_once_or_by_the_worker(here):
     import pandas as pd
 
-    with pytest.raises(UnknownUnitError, match="unit 'snow', which is not in the network"):
+    with pytest.raises(UnknownUnitError, match="variable 'snow', which is not in the network"):
         sb.infer_many(NETWORK, dd.from_pandas(pd.DataFrame({"snow": [0, 1]}), npartitions=1))
     with pytest.raises(EvidenceError, match="evidence has 30 columns"):
         sb.fit(NETWORK, da.zeros((4, 30), chunks=2))
     with pytest.raises(TableError, match="has rows and columns; this one has 1 dim"):
         sb.infer_many(NETWORK, da.zeros(4, chunks=2))
     guessed = sb.infer_many(NETWORK, da.from_array(ROWS + 1.0, chunks=(50, 12)))
-    with pytest.raises(EvidenceError, match="holds 2.0 in row 0; units are binary"):
+    with pytest.raises(EvidenceError, match="holds 2.0 in row 0; variables are binary"):
         guessed.bound.compute()
     with pytest.raises(ParameterError, match="sample_weight has 1 partitions, X has 5"):
         sb.fit(NETWORK, table(), sample_weight=da.ones(200, chunks=200))

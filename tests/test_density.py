@@ -266,7 +266,7 @@ def test_named_columns_become_named_units(holes):
     assert list(features.columns) == ["sbndensity_h1_0", "sbndensity_h1_1"]
     with pytest.raises(ValueError, match="feature names should match"):
         density.score(frame.rename(columns={"question 3": "q"}))
-    with pytest.raises(sb.errors.NetworkError, match="column 'h1_1' has the name of a hidden unit; rename the column"):
+    with pytest.raises(sb.errors.NetworkError, match="'h1_1' has the name of a hidden variable; rename the column"):
         quick().fit(frame.rename(columns={"question 3": "h1_1"}))
 
 

@@ -48,8 +48,8 @@ def test_errors_are_also_what_a_python_programmer_expects(cls, builtin):
 
 @pytest.mark.parametrize("cls", CLASSES)
 def test_errors_print_their_message_as_it_is_and_survive_pickling(cls):  # as between worker processes
-    error = cls("the unit 'a' is odd")
-    assert str(error) == "the unit 'a' is odd"
+    error = cls("the variable 'a' is odd")
+    assert str(error) == "the variable 'a' is odd"
     again = pickle.loads(pickle.dumps(error))
     assert type(again) is cls
     assert str(again) == str(error)
@@ -65,7 +65,7 @@ def test_an_error_may_have_no_message():
 )
 def test_unknown_units_are_named_with_the_nearest_unit_if_one_is_near(asked, hint):
     error = unknown_unit(asked, ("rain", "wet"), "evidence")
-    assert str(error) == f"evidence names unit {asked!r}, which is not in the network{hint}"
+    assert str(error) == f"evidence names variable {asked!r}, which is not in the network{hint}"
 
 
 def test_texts_stay_short_for_large_networks():

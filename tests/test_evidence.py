@@ -19,7 +19,7 @@ from sbnet.questions.reduction import absorb
 from strategies import cases, tables
 
 nan = np.nan
-BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
+BINARY = 'variables are binary: 0, 1 or NaN for "not observed"'
 WORDS = "; in words, no or yes"
 
 # The same evidence on rain, sprinkler, wet, slippery in all its forms.
@@ -167,10 +167,10 @@ def test_absorbed_evidence_shifts_each_bias_by_the_weights_of_the_parents_that_a
 REFUSED = {
     "fraction": ([nan, 0, 0.3, 1], f"column 2 ('wet') holds 0.3 in row 0; {BINARY}"),
     "fraction in a table": ([[0, 0, 0, 0], [0, 1, 0.3, 2]], f"column 2 ('wet') holds 0.3 in row 1; {BINARY}"),
-    "fraction among the last units": ([0.3, 1], f"column 0 ('wet') holds 0.3 in row 0; {BINARY}"),
-    "fraction by name": ({"wet": 0.3}, f"unit 'wet' holds 0.3; {BINARY}"),
-    "numpy fraction by name": ({"wet": np.float64(0.3)}, f"unit 'wet' holds 0.3; {BINARY}"),
-    "fraction in a record": ([{}, {"wet": 0.3}], f"unit 'wet' holds 0.3 in row 1; {BINARY}"),
+    "fraction among the last variables": ([0.3, 1], f"column 0 ('wet') holds 0.3 in row 0; {BINARY}"),
+    "fraction by name": ({"wet": 0.3}, f"variable 'wet' holds 0.3; {BINARY}"),
+    "numpy fraction by name": ({"wet": np.float64(0.3)}, f"variable 'wet' holds 0.3; {BINARY}"),
+    "fraction in a record": ([{}, {"wet": 0.3}], f"variable 'wet' holds 0.3 in row 1; {BINARY}"),
     "whole number": ([[0, 1, 2, 0]], f"column 2 ('wet') holds 2 in row 0; {BINARY}"),
     "other negative number": (np.array([0, -2, 0, 0]), f"column 1 ('sprinkler') holds -2 in row 0; {BINARY}"),
     "unsigned 255": (np.array([0, 255, 0, 0], np.uint8), f"column 1 ('sprinkler') holds 255 in row 0; {BINARY}"),
@@ -181,9 +181,9 @@ REFUSED = {
     ),
     "string": ([0, "maybe", 0, 0], f"column 1 ('sprinkler') holds 'maybe' in row 0; {BINARY}{WORDS}"),
     "array of strings": (np.array([["wet", "1"]]), f"column 0 ('wet') holds 'wet' in row 0; {BINARY}{WORDS}"),
-    "string by name": ({"wet": "very"}, f"unit 'wet' holds 'very'; {BINARY}{WORDS}"),
-    "list by name": ({"wet": [1]}, f"unit 'wet' holds [1]; {BINARY}"),
-    "mapping by name": ({"wet": {}}, f"unit 'wet' holds {{}}; {BINARY}"),
+    "string by name": ({"wet": "very"}, f"variable 'wet' holds 'very'; {BINARY}{WORDS}"),
+    "list by name": ({"wet": [1]}, f"variable 'wet' holds [1]; {BINARY}"),
+    "mapping by name": ({"wet": {}}, f"variable 'wet' holds {{}}; {BINARY}"),
     "frame": (
         pd.DataFrame({"wet": [1.0, 0.0], "rain": [nan, 42.0]}),
         f"column 1 ('rain') holds 42.0 in row 1; {BINARY}",
@@ -199,33 +199,33 @@ REFUSED = {
     ),
     "too many columns": (
         np.zeros((2, 5)),
-        "evidence has 5 columns, but the network has only 4 units; rows are patterns, columns are units",
+        "evidence has 5 columns, but the network has only 4 variables; rows are patterns, columns are variables",
     ),
-    "no dimensions": (np.array(1), "evidence has 0 dimensions; expected one pattern or a table of rows by units"),
-    "text": ("0101", "evidence is the text '0101'; write a mapping from units to 0 or 1: {'slippery': 1}"),
+    "no dimensions": (np.array(1), "evidence has 0 dimensions; expected one pattern or a table of rows by variables"),
+    "text": ("0101", "evidence is the text '0101'; write a mapping from names to 0 or 1: {'slippery': 1}"),
     "three dimensions": (
         np.zeros((1, 1, 4)),
-        "evidence has 3 dimensions; expected one pattern or a table of rows by units",
+        "evidence has 3 dimensions; expected one pattern or a table of rows by variables",
     ),
     "ragged": ([[0, 1], [0]], "the rows of the evidence differ in length"),
     "number": (1, "evidence is a mapping, an array or a table; got int"),
     "nothing": (None, "evidence is a mapping, an array or a table; got NoneType"),
     "set": ({"wet"}, "evidence is a mapping, an array or a table; got set"),
-    "unit twice": ({"wet": 1, 2: 1}, "evidence names unit 'wet' twice, as 'wet' and as 2"),
-    "unit twice in a record": ([{"wet": 1, 2: 1}], "evidence in row 0 names unit 'wet' twice, as 'wet' and as 2"),
-    "unit twice in a series": (pd.Series([0, 1], index=["wet", "wet"]), "evidence names unit 'wet' twice"),
-    "unit twice in a frame": (
+    "variable twice": ({"wet": 1, 2: 1}, "evidence names variable 'wet' twice, as 'wet' and 2"),
+    "variable twice in a record": ([{"wet": 1, 2: 1}], "evidence in row 0 names variable 'wet' twice, as 'wet' and 2"),
+    "variable twice in a series": (pd.Series([0, 1], index=["wet", "wet"]), "evidence names variable 'wet' twice"),
+    "variable twice in a frame": (
         pd.DataFrame([[0, 1]], columns=["wet", "wet"]),
         "the table has two columns 'wet'; rename one of them",
     ),
-    "unit twice in a frame, by name and by number": (
+    "variable twice in a frame, by name and by number": (
         pd.DataFrame([[0, 1]], columns=["wet", 2]),
         "the table has two columns for unit 2",
     ),
-    "number too large": ({4: 1}, "evidence names unit number 4; the network has units 0 to 3"),
-    "negative number": ({-1: 1}, "evidence names unit number -1; the network has units 0 to 3"),
-    "name of another type": ({1.0: 1}, "evidence names units by name or by number; got 1.0"),
-    "true as a name": ({True: 1}, "evidence names units by name or by number; got True"),
+    "number too large": ({4: 1}, "evidence names variable number 4; the network has 0 to 3"),
+    "negative number": ({-1: 1}, "evidence names variable number -1; the network has 0 to 3"),
+    "name of another type": ({1.0: 1}, "evidence names variables by name or by number; got 1.0"),
+    "true as a name": ({True: 1}, "evidence names variables by name or by number; got True"),
 }
 
 
@@ -243,14 +243,14 @@ def test_what_is_not_evidence_is_refused_and_shown(sprinkler, case):
 def test_unknown_names_are_refused_with_the_nearest_one(sprinkler, evidence):
     with pytest.raises(UnknownUnitError) as caught:
         sb.log_likelihood(sprinkler, evidence)
-    expected = "evidence names unit 'slipery', which is not in the network; did you mean 'slippery'?"
+    expected = "evidence names variable 'slipery', which is not in the network; did you mean 'slippery'?"
     assert str(caught.value) == expected
 
 
 def test_unknown_names_that_are_near_none_are_refused_without_a_guess(sprinkler):
     with pytest.raises(UnknownUnitError) as caught:
         sb.log_likelihood(sprinkler, {"quux": 1})
-    assert str(caught.value) == "evidence names unit 'quux', which is not in the network"
+    assert str(caught.value) == "evidence names variable 'quux', which is not in the network"
 
 
 def test_one_pattern_and_a_table_are_not_mistaken_for_one_another(sprinkler):
@@ -263,8 +263,8 @@ def test_one_pattern_and_a_table_are_not_mistaken_for_one_another(sprinkler):
 
 
 def test_words_are_answered_in_words(sprinkler):
-    with pytest.raises(EvidenceError, match="unit 'wet' holds 'maybe'; units are binary.*; in words, no or yes"):
+    with pytest.raises(EvidenceError, match="variable 'wet' holds 'maybe'; variables are binary.*in words, no or yes"):
         sb.infer(sprinkler, {"wet": "maybe"})
     named = sprinkler.with_notes({"wet": sb.Note(about="Wet grass")})
-    with pytest.raises(UnknownUnitError, match="names 'Wet grass', which is what unit 'wet' is about; write its name"):
+    with pytest.raises(UnknownUnitError, match="names 'Wet grass', which is what variable 'wet' is about; write"):
         sb.infer(named, {"Wet grass": 1})

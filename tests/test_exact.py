@@ -182,7 +182,7 @@ def test_observed_parents_separate_their_children():
 def test_too_many_hidden_units_are_counted_in_the_error_which_shows_the_way_out():
     network = sb.layered((32, 4), rng=0)
     text = (
-        "exact enumeration over 32 hidden units needs 2**32 terms; the limit is 25. "
+        "exact enumeration over 32 hidden variables needs 2**32 terms; the limit is 25. "
         "Use infer() for a lower bound instead"
     )
     for call in (
@@ -199,7 +199,7 @@ def test_only_the_worst_row_of_a_table_counts_for_the_limit():
     network = sb.layered((4, 2), rng=0)
     rows = np.full((2, 6), np.nan)
     rows[1, -1] = 1.0
-    with pytest.raises(sb.errors.TooManyHiddenError, match=r"over 4 hidden units needs 2\*\*4 terms; the limit is 3\."):
+    with pytest.raises(sb.errors.TooManyHiddenError, match=r"4 hidden variables needs 2\*\*4 terms; the limit is 3\."):
         sb.log_likelihood(network, rows, limit=3)
     assert sb.log_likelihood(network, rows[:1], limit=0) == [0.0]
 
@@ -272,8 +272,8 @@ def test_means_of_observed_units_are_not_used(sprinkler):
 @pytest.mark.parametrize(
     ("mu", "text"),
     [
-        ([0.5, 0.5], "means have shape (2,); expected (4,), one for every unit"),
-        ([[0.5] * 4], "means have shape (1, 4); expected (4,), one for every unit"),
+        ([0.5, 0.5], "means have shape (2,); expected (4,), one for every variable"),
+        ([[0.5] * 4], "means have shape (1, 4); expected (4,), one for every variable"),
         ([0.5, 0.5, 0.5, 1.25], "means must lie between 0 and 1; got 1.25"),
         ([0.5, np.nan, 0.5, 0.5], "means must lie between 0 and 1; got nan"),
     ],
@@ -395,8 +395,8 @@ def test_units_that_are_not_asked_for_are_not_worked_out(monkeypatch):
     assert some.copy().names == pickle.loads(pickle.dumps(some)).names == tuple(units)
     with pytest.raises(UnknownUnitError) as caught:
         some["d2"]
-    assert str(caught.value) == "there is no mean of unit 'd2'; ask for it with units=['d2', ...]"
-    with pytest.raises(ParameterError, match="the means of all units; leave out units="):
+    assert str(caught.value) == "there is no mean of variable 'd2'; ask for it with units=['d2', ...]"
+    with pytest.raises(ParameterError, match="the means of all variables; leave out units="):
         sb.infer(network, evidence).compare(some)
     table = sb.exact_posterior(network, [evidence, {}], units=[network.index("d3"), "f7"])
     assert table.shape == (2, 2)

@@ -280,7 +280,7 @@ def test_one_cause_is_that_of_the_library(clinic):
         ({"evidence": {"0": [0, 0]}}, "0"),
         ({"evidence": {"0": [-1, 2]}}, "-1"),
         ({"evidence": {"../../etc/passwd": 1}}, "'../../etc/passwd' is not the number of a variable"),
-        ({"evidence": {"99": 1}}, "there is no unit number 99"),
+        ({"evidence": {"99": 1}}, "there is no variable number 99"),
         ({"evidence": {"-1": 1}}, "'-1' is not the number of a variable"),
     ],
 )
@@ -365,7 +365,7 @@ def test_numbers_that_json_has_not_are_null(served, monkeypatch):
 def test_a_slip_is_answered_by_its_reason(served):
     body = '{"evidence": {"77": 1}, "units": []}'
     status, _, reply = request(served, "POST", "/{token}/answer", body, **JSON)
-    assert (status, json.loads(reply)["error"][:27]) == (400, "there is no unit number 77;")
+    assert (status, json.loads(reply)["error"][:27]) == (400, "there is no variable number 77;")
 
 
 @pytest.mark.parametrize(

@@ -43,11 +43,11 @@ META = '{"__metadata__":{"format":"sbnet-network","format_version":"1"}'
 FILES = {
     "names in lists": network(names="[" + filled("[],") + "[]]"),
     "names in objects": network(names="[" + filled("{},") + "{}]"),
-    "names without units": network(names=json.dumps([f"u{k}" for k in range(SIZE // 8)])),
+    "names without variables": network(names=json.dumps([f"u{k}" for k in range(SIZE // 8)])),
     "one long name": network(1, names=json.dumps([filled("x")])),
     "numbers for names": network(names="[" + filled("-9,") + "1]"),
     "layers in lists": network(layers="[" + filled("[],") + "[]]"),
-    "layers without units": network(layers="[" + filled("999,") + "1]"),
+    "layers without variables": network(layers="[" + filled("999,") + "1]"),
     "many arrays": header(META + filled(',"a":{"dtype":"F64","shape":[0],"data_offsets":[0,0]}') + "}"),
     "many texts": header('{"__metadata__":{"a":"b"' + filled(',"aa":""') + "}}"),
     "lists in the header": header(META + ',"x":[' + filled("[],") + "[]]}"),

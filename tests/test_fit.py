@@ -225,7 +225,7 @@ def test_the_exact_log_likelihood_runs_above_the_bound(data):  # the two curves 
     assert result.bounds[-1] == pytest.approx(sb.infer_many(result.network, data[:60], solver=solver).bound.mean())
     assert [line.get_label() for line in result.plot().lines] == ["log-likelihood, exact", "bound"]
     assert sb.fit(start(), data[:5], epochs=1).log_likelihood is None
-    with pytest.raises(sb.errors.TooManyHiddenError, match="exact enumeration over 30 hidden units"):
+    with pytest.raises(sb.errors.TooManyHiddenError, match="exact enumeration over 30 hidden variables"):
         sb.fit(sb.layered((30, 8), rng=0), data[:5], epochs=1, log_likelihood=True)
 
 

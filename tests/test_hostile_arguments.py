@@ -60,7 +60,7 @@ VALUES: dict[str, Callable[[], Any]] = {
     "None": lambda: None,
     "empty text": lambda: "",
     "text": lambda: "a",
-    "a unit": lambda: "wet",
+    "a variable": lambda: "wet",
     "bytes": lambda: b"x",
     "nan": lambda: np.nan,
     "inf": lambda: np.inf,
@@ -495,13 +495,13 @@ TEXTS = {
     ),
     "columns that are lists": (
         lambda: sb.NetworkMixture((LAWN,), [[]]),
-        "a mixture names unit [], which is not in the net",
+        "a mixture names variable [], which is not in the net",
     ),
     "a number for callbacks": (lambda: sb.fit(LAYERS, ROWS, callbacks=3), "callbacks is 3; give a list of functions"),
     "callbacks of no argument": (lambda: sb.fit(LAYERS, ROWS, callbacks=[lambda: None]), "callbacks[0] is <function"),
-    "frozen units as a number": (
+    "frozen variables as a number": (
         lambda: sb.fit(LAYERS, ROWS, frozen=3),
-        "frozen is 3; give a list of units and of edges",
+        "frozen is 3; give a list of variables and of edges",
     ),
     "frozen edges of three": (lambda: sb.fit(LAYERS, ROWS, frozen=[(0, 1, 2)]), "frozen holds (0, 1, 2); an edge is"),
     "a checkpoint by number": (
@@ -548,13 +548,13 @@ TEXTS = {
     ),
     "a parent in a list": (
         lambda: LAWN.conditional("wet", given={"rain": []}),
-        "parent 'rain' is given as []; units are",
+        "parent 'rain' is given as []; variables are",
     ),
     "notes that are a text": (lambda: LAWN.with_notes("a"), "notes is 'a'; give a mapping from names to Note(about=…)"),
-    "names that are lists": (lambda: sb.from_edges({}, names=[[]]), "unit names are strings; [] is of type list"),
+    "names that are lists": (lambda: sb.from_edges({}, names=[[]]), "variable names are strings; [] is of type list"),
     "pairs of pairs": (
         lambda: sb.infer(LAWN, {"wet": ((1, 2), 3)}),
-        "unit 'wet' holds ((1, 2), 3); soft evidence is a pair",
+        "variable 'wet' holds ((1, 2), 3); soft evidence is a pair",
     ),
     "likelihoods without end": (lambda: sb.infer(LAWN, {"wet": (HUGE, 1)}), "soft evidence is a pair of likelihoods"),
     "axes that are none": (
@@ -583,7 +583,7 @@ def test_a_batch_is_asked_for_its_rows_in_its_own_errors():
     batch = sb.most_probable(LAWN, TABLE)
     with pytest.raises(RowError, match="there is no row 2 in this batch; it has rows 0 to 1"):
         batch[2]
-    with pytest.raises(KindError, match=r"a row is given by its number, a unit by its name; got 1\.5"):
+    with pytest.raises(KindError, match=r"a row is given by its number, a variable by its name; got 1\.5"):
         batch[1.5]
     assert [one.exact for one in batch] == [True, True]  # an IndexError ends a loop
 

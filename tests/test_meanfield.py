@@ -507,7 +507,7 @@ def test_settings_that_cannot_be_are_refused(arguments, text):
 @pytest.mark.small
 def test_starting_means_that_cannot_be_are_refused(sprinkler):
     for start, text in (
-        ([0.5], "start has shape (1,); expected (1, 4), a mean for every unit"),
+        ([0.5], "start has shape (1,); expected (1, 4), a mean for every variable"),
         ([0.5, 1.5, 0.5, 0.5], "starting means must lie between 0 and 1; NaN stands for one half"),
     ):
         with pytest.raises(sb.errors.EvidenceError) as caught:

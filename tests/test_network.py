@@ -142,11 +142,11 @@ def test_units_are_known_by_name_and_by_number(sprinkler):
 def test_units_that_are_not_there_are_refused(sprinkler):
     with pytest.raises(UnknownUnitError) as by_name:
         sprinkler.parents("rian")
-    assert str(by_name.value) == "the call names unit 'rian', which is not in the network; did you mean 'rain'?"
+    assert str(by_name.value) == "the call names variable 'rian', which is not in the network; did you mean 'rain'?"
     for number in (4, -1):
         with pytest.raises(NetworkError) as by_number:
             sprinkler.children(number)
-        assert str(by_number.value) == f"there is no unit number {number}; the network has units 0 to 3"
+        assert str(by_number.value) == f"there is no variable number {number}; the network has 0 to 3"
 
 
 @given(networks())
@@ -223,8 +223,8 @@ OUTSIDE[3, 0] = OUTSIDE[0, 3] = 1.0
             {"weight": {("rain", "wet"): [1.0, 2.0]}},
             "the weight 'rain' -> 'wet' is [1.0, 2.0]; two states ask for one number",
         ),
-        ({"bias": [0.0]}, "bias has shape (1,); expected (4,), one number per unit"),
-        ({"bias": np.zeros((4, 1))}, "bias has shape (4, 1); expected (4,), one number per unit"),
+        ({"bias": [0.0]}, "bias has shape (1,); expected (4,), one number per variable"),
+        ({"bias": np.zeros((4, 1))}, "bias has shape (4, 1); expected (4,), one number per variable"),
         (
             {"bias": {"wet": np.nan}},
             "the bias of 'wet' is nan; parameters must be finite, and at most 1e+08 in size",
@@ -253,7 +253,7 @@ def test_parameters_of_unknown_units_are_refused_with_the_nearest_name(sprinkler
     for parameters in ({"bias": {"wett": 1.0}}, {"weight": {("rain", "wett"): 1.0}}):
         with pytest.raises(UnknownUnitError) as caught:
             sprinkler.with_parameters(**parameters)
-        assert str(caught.value) == "the call names unit 'wett', which is not in the network; did you mean 'wet'?"
+        assert str(caught.value) == "the call names variable 'wett', which is not in the network; did you mean 'wet'?"
 
 
 # --- how it looks ---------------------------------------------------------------------------------------------------
@@ -290,37 +290,37 @@ def test_html_shows_the_same_and_escapes_names():
 @pytest.mark.parametrize(
     ("fields", "text"),
     [
-        (((), [0], [], [], []), "the network is empty; give at least one unit, by an edge or by a bias"),
-        (((3,), [0, 0], [], [], [0]), "unit names are strings; 3 is of type int"),
-        ((("",), [0, 0], [], [], [0]), "a unit has an empty name"),
-        ((("a", "a"), [0, 0, 0], [], [], [0, 0]), "two units are called 'a'; names must differ"),
+        (((), [0], [], [], []), "the network is empty; give at least one variable, by an edge or by a bias"),
+        (((3,), [0, 0], [], [], [0]), "variable names are strings; 3 is of type int"),
+        ((("",), [0, 0], [], [], [0]), "a variable has an empty name"),
+        ((("a", "a"), [0, 0, 0], [], [], [0, 0]), "two variables are called 'a'; names must differ"),
         ((("a",), [0, 0], [], [], ["x"]), "parameters must be numbers: could not convert string to float: 'x'"),
-        ((("a", "b"), [0, 0], [], [], [0, 0]), "the graph has 1 unit, the network 2 names; each unit needs one"),
-        ((("a",), [[0, 0]], [], [], [0]), "indptr and parent do not describe the edges of 1 units"),
-        ((("a",), [], [], [], [0]), "indptr and parent do not describe the edges of 0 units"),
+        ((("a", "b"), [0, 0], [], [], [0, 0]), "the graph has 1 variable, the network 2 names; each"),
+        ((("a",), [[0, 0]], [], [], [0]), "indptr and parent do not describe the edges of 1 variables"),
+        ((("a",), [], [], [], [0]), "indptr and parent do not describe the edges of 0 variables"),
         (("abcd", [0, 2**63 - 1, -2, -1, 0], [], [], [0] * 4), "indptr must not fall"),
-        ((("a", "b"), [0, 0, 2], [0], [1], [0, 0]), "indptr and parent do not describe the edges of 2 units"),
+        ((("a", "b"), [0, 0, 2], [0], [1], [0, 0]), "indptr and parent do not describe the edges of 2 variables"),
         ((("a", "b", "c"), [0, 1, 0, 1], [0], [1], [0, 0, 0]), "indptr must not fall"),
         ((("a", "b"), [0, 0, 1], [0], [1, 2], [0, 0]), "weight has shape (2,); expected (1,), one number per edge"),
-        ((("a", "b"), [0, 0, 1], [0], [1], [0]), "bias has shape (1,); expected (2,), one number per unit"),
+        ((("a", "b"), [0, 0, 1], [0], [1], [0]), "bias has shape (1,); expected (2,), one number per variable"),
         (
             (("a", "b"), [0, 1, 1], [1], [1], [0, 0]),
-            "parents must precede their children; from_edges() puts units in order",
+            "parents must precede their children; from_edges() puts variables in order",
         ),
         (
             (("a", "b"), [0, 0, 1], [-1], [1], [0, 0]),
-            "parents must precede their children; from_edges() puts units in order",
+            "parents must precede their children; from_edges() puts variables in order",
         ),
         (
             (("a", "b", "c"), [0, 0, 0, 2], [1, 0], [1, 1], [0, 0, 0]),
-            "the parents of each unit must be in rising order, each once",
+            "the parents of each variable must be in rising order, each once",
         ),
         (
             (("a", "b", "c"), [0, 0, 0, 2], [1, 1], [1, 1], [0, 0, 0]),
-            "the parents of each unit must be in rising order, each once",
+            "the parents of each variable must be in rising order, each once",
         ),
-        ((("a", "b"), [0, 0, 0], [], [], [0, 0], (1, 2)), "layers (1, 2) do not add up to 2 units"),
-        ((("a", "b"), [0, 0, 0], [], [], [0, 0], (2, 0)), "layers (2, 0) do not add up to 2 units"),
+        ((("a", "b"), [0, 0, 0], [], [], [0, 0], (1, 2)), "layers (1, 2) do not add up to 2 variables"),
+        ((("a", "b"), [0, 0, 0], [], [], [0, 0], (2, 0)), "layers (2, 0) do not add up to 2 variables"),
         (
             (("a",), [0, 0], [], [], [2e8]),
             "the bias of 'a' is 200000000.0; parameters must be finite, and at most 1e+08 in size",
@@ -337,7 +337,7 @@ def test_records_that_cannot_be_are_refused(fields, text):
 @pytest.mark.parametrize(
     ("gate", "text"),
     [
-        ([0], "gate has shape (1,); expected (2,), one code per unit"),
+        ([0], "gate has shape (1,); expected (2,), one code per variable"),
         ([0, 3], "the gate of 'b' is 3; the gates are 0 (sigmoid), 1 (noisy-or), 2 (table)"),
         ([256, 0], "the gate of 'a' is 256; the gates are 0 (sigmoid), 1 (noisy-or), 2 (table)"),
         ([0, 0.5], "the gate of 'b' is 0.5; the gates are 0 (sigmoid), 1 (noisy-or), 2 (table)"),
@@ -406,9 +406,9 @@ def test_graphs_are_equal_by_what_they_hold():
         ([0, 0, np.nan], [0], "indptr must hold whole numbers below 2**63; it is of type float64"),
         ([0, 0, 1], [False], "parent must hold whole numbers below 2**63; it is of type bool"),
         ([0, 0, 1], ["0"], "parent must hold whole numbers below 2**63; it is of type <U1"),
-        ([0, 0, 1], [[0]], "indptr and parent do not describe the edges of 2 units"),
+        ([0, 0, 1], [[0]], "indptr and parent do not describe the edges of 2 variables"),
         ([0, 0, 1], None, "parent must hold whole numbers below 2**63; it is of type object"),
-        (0, [], "indptr and parent do not describe the edges of 0 units"),
+        (0, [], "indptr and parent do not describe the edges of 0 variables"),
     ],
 )
 def test_graphs_are_looked_at_before_anything_is_worked_out(indptr, parent, text):
@@ -427,7 +427,7 @@ def test_graphs_are_looked_at_before_anything_is_worked_out(indptr, parent, text
         ({"layers": (1, np.inf)}, "the sizes of layers are whole numbers; got inf"),
         ({"layers": ((1, 1),)}, "the sizes of layers are whole numbers; got (1, 1)"),
         ({"layers": 2}, "layers is 2; it must be a list"),
-        ({"layers": np.array([2**63 - 1, 2**63 - 1, 4])}, "do not add up to 2 units"),  # in 64 bits they would
+        ({"layers": np.array([2**63 - 1, 2**63 - 1, 4])}, "do not add up to 2 variables"),  # in 64 bits they would
         ({"names": "ab"}, "names is 'ab'; it must be a list"),
         ({"names": 2}, "names is 2; it must be a list"),
     ],

@@ -81,7 +81,7 @@ def test_probabilities_of_sigmoid_effects_are_those_of_each_cause_alone():
         (lambda: sb.noisy_or(NOISY, prior={"flu": 0.1}), "'cold' has no prior"),
         (
             lambda: sb.noisy_or(NOISY, prior={"flu": 0.1, "cod": 0.1}),
-            "'cod' is not one of the units without causes, which prior is for; did you mean 'cold'?",
+            "'cod' is not one of the variables without causes, which prior is for; did you mean 'cold'?",
         ),
         (lambda: sb.noisy_or(NOISY, prior=1.5), "prior is 1.5; it must be a probability, from 0 to 1"),
         (lambda: sb.noisy_or({("a", "x"): -0.1}, prior=0.1), "causes['a', 'x'] is -0.1; it must be a probability"),
@@ -96,13 +96,13 @@ def test_probabilities_of_sigmoid_effects_are_those_of_each_cause_alone():
         ),
         (lambda: sb.noisy_or({"ax": 0.1}, prior=0.1), "the keys of causes are (cause, effect); got 'ax'"),
         (lambda: sb.noisy_or({("a", "x"): 0.1, ("x", "a"): 0.1}), "cycle"),
-        (lambda: sb.from_edges({("a", "x"): -1.0}, gate="noisy-or"), "the weight 'a' -> 'x' is -1.0; a noisy-OR unit"),
-        (lambda: sb.from_edges({("a", "x"): 1.0}, bias={"x": -2.0}, gate="noisy-or"), "the leak of noisy-OR unit 'x'"),
+        (lambda: sb.from_edges({("a", "x"): -1.0}, gate="noisy-or"), "the weight 'a' -> 'x' is -1.0; a noisy-OR"),
+        (lambda: sb.from_edges({("a", "x"): 1.0}, bias={"x": -2.0}, gate="noisy-or"), "the leak of noisy-OR variable"),
         (lambda: sb.from_edges({("a", "x"): 1.0}, gate={"x": "or"}), "the gate of 'x' is 'or'; it is 'sigmoid' or"),
         (lambda: sb.from_edges({("a", "x"): 1.0}, gate="and"), "the gate of all units is 'and'"),
         (
             lambda: sb.from_edges({("a", "x"): 1.0}, gate={"y": "noisy-or"}),
-            "gate names unit 'y', which is not in the network",
+            "gate names variable 'y', which is not in the network",
         ),
         (lambda: sb.from_edges({("a", "x"): 1.0}, gate=1), "gate is a word or a mapping from names to words; got int"),
         (lambda: sb.from_probabilities({("a", "x"): 0.5}, prior=0.5, gate="nor"), "'nor'"),
@@ -118,7 +118,7 @@ def test_errors_name_the_value_and_the_way_out(make, text):
 @pytest.mark.small
 def test_parameters_of_noisy_or_units_may_not_become_negative():
     net = sb.noisy_or(NOISY, prior=0.1)
-    with pytest.raises(NetworkError, match="A cause that prevents needs a sigmoid unit"):
+    with pytest.raises(NetworkError, match="A cause that prevents needs a sigmoid variable"):
         net.with_parameters(weight=-net.weight)
 
 

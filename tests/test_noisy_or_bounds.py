@@ -330,9 +330,9 @@ def test_interventions_and_soft_evidence(question):
 @pytest.mark.small
 def test_what_is_for_sigmoid_units_alone_says_so():
     net = mixed()
-    with pytest.raises(NetworkError, match=r"unit 'x' is a noisy-OR unit; steps\(\) shows the paper's algorithm"):
+    with pytest.raises(NetworkError, match=r"variable 'x' is a noisy-OR variable; steps\(\) shows the paper's"):
         sb.steps(net, {"z": 1})
-    with pytest.raises(NetworkError, match=r"unit 'x' is a noisy-OR unit; wake_sleep\(\) is for sigmoid units"):
+    with pytest.raises(NetworkError, match=r"variable 'x' is a noisy-OR variable; wake_sleep\(\) is for sigmoid"):
         sb.wake_sleep(net, np.zeros((3, 2)), epochs=1)
 
 

@@ -56,7 +56,7 @@ def test_a_file_without_notes_is_the_file_that_it_was(clinic, tmp_path):
 @pytest.mark.parametrize(
     ("notes", "message"),
     [
-        ({"flue": FLU}, "a note is about 'flue', which is not a unit; did you mean 'flu'?"),
+        ({"flue": FLU}, "a note is about 'flue', which is not a variable; did you mean 'flu'?"),
         ({"flu": "influenza"}, r"the note of 'flu' is 'influenza'; write Note\(about=…\)"),
     ],
 )

@@ -23,7 +23,7 @@ from sbnet.errors import EvidenceError, ParameterError, UnknownUnitError
 EDGES = {("rain", "wet"): 2.0, ("sprinkler", "wet"): -1.5, ("wet", "slip"): 0.25}
 GRAPHS = {
     "chain with skips": [("a", "b", 1), ("b", "c", 1), ("c", "d", 1), ("a", "c", 1), ("a", "d", -1), ("b", "d", 1)],
-    "seven units": [
+    "seven variables": [
         ("a", "c", 1.5),
         ("b", "c", -0.75),
         ("a", "d", 0.4),
@@ -164,7 +164,7 @@ def test_the_mean_of_an_observed_unit_is_its_state(net):
 @pytest.mark.parametrize(
     ("means", "error", "message"),
     [
-        ([0.1, 0.2], ParameterError, r"means have shape \(2,\); expected \(4,\), one for every unit"),
+        ([0.1, 0.2], ParameterError, r"means have shape \(2,\); expected \(4,\), one for every variable"),
         (np.full((3, 4), 0.5), ParameterError, r"means have shape \(3, 4\)"),
         ([0.1, 0.2, 0.3, 1.5], ParameterError, "means must lie between 0 and 1; got 1.5"),
         ({"rane": 0.5}, UnknownUnitError, "did you mean 'rain'"),
@@ -182,7 +182,7 @@ def test_wrong_evidence_is_refused(net):
 
 
 def test_a_huge_network_is_refused_with_a_way_out():
-    with pytest.raises(ParameterError, match=r"2,001 units; a drawing shows at most 2,000.*subnetwork"):
+    with pytest.raises(ParameterError, match=r"2,001 variables; a drawing shows at most 2,000.*subnetwork"):
         plots.network(sb.layered((1, 2000), rng=0))
 
 

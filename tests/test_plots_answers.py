@@ -78,7 +78,7 @@ def test_every_picture_stays_in_the_axes_given_and_returns_them(draw, garden):
         sb.from_edges({(LONG, f"{LONG} still"): 1.0}),
         sb.layered((4, 496), rng=0),
     ],
-    ids=["one unit", "long names", "500 units"],
+    ids=["one variable", "long names", "500 variables"],
 )
 def test_every_picture_can_be_drawn_at_any_size(draw, net):
     ax = draw(net)
@@ -135,12 +135,12 @@ def test_intervals_are_whiskers_from_end_to_end(garden):
         (lambda net: plots.means(sb.infer(net, {}), n=0), ParameterError, "n is 0"),
         (lambda net: plots.means(sb.infer(net, {}), by="size"), ParameterError, "'size'"),
         (lambda net: plots.means(sb.infer_many(net, [[1, 0, 1, 0, 1]])), ParameterError, r"1 rows.*batch\[0\]"),
-        (lambda net: plots.means(sb.infer(net, [1, 0, 1, 0, 1])), ParameterError, "all units are observed"),
+        (lambda net: plots.means(sb.infer(net, [1, 0, 1, 0, 1])), ParameterError, "all variables are observed"),
         (lambda net: plots.trace(sb.infer_many(net, [[1, 0, 1, 0, 1]])[0]), ParameterError, "no trace.*infer"),
         (lambda net: plots.weights(net, order=["rain", "rain"]), ParameterError, "'rain' is named twice"),
-        (lambda net: plots.weights(net, order=[]), ParameterError, "no units were named"),
-        (lambda net: plots.receptive_fields(net), ParameterError, "64 pixels, but there are 5 units"),
-        (lambda net: plots.receptive_fields(net, (5, 1)), ParameterError, "no hidden unit is a parent of a pixel"),
+        (lambda net: plots.weights(net, order=[]), ParameterError, "no variables were named"),
+        (lambda net: plots.receptive_fields(net), ParameterError, "64 pixels, but there are 5 variables"),
+        (lambda net: plots.receptive_fields(net, (5, 1)), ParameterError, "no hidden variable is a parent of a pixel"),
         (lambda net: plots.receptive_fields(net, (0, 1)), ParameterError, "rows is 0"),
     ],
 )

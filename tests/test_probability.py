@@ -61,8 +61,7 @@ def test_log_joint_wants_a_value_for_every_unit(sprinkler):
     with pytest.raises(sb.errors.EvidenceError) as caught:
         sb.log_joint(sprinkler, [[0, 0, 0, 0], [0, np.nan, 1, 0]])
     assert str(caught.value) == (
-        "unit 'sprinkler' has no value in row 1; log_joint() needs all 4 units. "
-        "Use log_likelihood() for partial evidence"
+        "variable 'sprinkler' has no value in row 1; log_joint() needs all 4. Use log_likelihood() for partial evidence"
     )
 
 

@@ -305,26 +305,26 @@ def test_a_certificate_of_likely_reports_is_printed_as_it_is():
         (
             {"wet": 1},
             {"wet": 0},
-            "unit 'wet' is observed as 1 and held at 0 by do, in row 0; "
+            "variable 'wet' is observed as 1 and held at 0 by do, in row 0; "
             "such evidence is impossible: leave it out of one of the two",
         ),
         (
             {"wet": (0.0, 1.0)},
             {"wet": 0},
-            "unit 'wet' is observed as 1 and held at 0 by do, in row 0; "
+            "variable 'wet' is observed as 1 and held at 0 by do, in row 0; "
             "such evidence is impossible: leave it out of one of the two",
         ),
-        ({"wet": (0.0, 0.0)}, None, "unit 'wet' holds (0.0, 0.0); soft evidence is a pair of likelihoods, "),
-        ({"wet": (-1.0, 1.0)}, None, "unit 'wet' holds (-1.0, 1.0); soft evidence is a pair of likelihoods, "),
-        ({"wet": (np.nan, 1.0)}, None, "unit 'wet' holds (nan, 1.0); soft evidence is a pair of likelihoods, "),
-        ({"wet": (np.inf, 1.0)}, None, "unit 'wet' holds (inf, 1.0); soft evidence is a pair of likelihoods, "),
-        ({"wet": (0.2, 0.3, 0.5)}, None, "unit 'wet' holds (0.2, 0.3, 0.5); soft evidence is a pair of likelihoods, "),
-        ({"wet": ("a", "b")}, None, "unit 'wet' holds ('a', 'b'); soft evidence is a pair of likelihoods, "),
-        ([{}, {2: [2, -2]}], None, "unit 'wet' holds [2, -2] in row 1; soft evidence is a pair of likelihoods, "),
-        ({"wat": (0.2, 0.3)}, None, "evidence names unit 'wat', which is not in the network; did you mean 'wet'?"),
+        ({"wet": (0.0, 0.0)}, None, "variable 'wet' holds (0.0, 0.0); soft evidence is a pair of likelihoods, "),
+        ({"wet": (-1.0, 1.0)}, None, "variable 'wet' holds (-1.0, 1.0); soft evidence is a pair of likelihoods, "),
+        ({"wet": (np.nan, 1.0)}, None, "variable 'wet' holds (nan, 1.0); soft evidence is a pair of likelihoods, "),
+        ({"wet": (np.inf, 1.0)}, None, "variable 'wet' holds (inf, 1.0); soft evidence is a pair of likelihoods, "),
+        ({"wet": (0.2, 0.3, 0.5)}, None, "variable 'wet' holds (0.2, 0.3, 0.5); soft evidence is a pair of"),
+        ({"wet": ("a", "b")}, None, "variable 'wet' holds ('a', 'b'); soft evidence is a pair of likelihoods, "),
+        ([{}, {2: [2, -2]}], None, "variable 'wet' holds [2, -2] in row 1; soft evidence is a pair of likelihoods, "),
+        ({"wat": (0.2, 0.3)}, None, "evidence names variable 'wat', which is not in the network; did you mean 'wet'?"),
         ({"wet": 1}, [{"rain": 1}, {"rain": 0}], "do has 2 rows; give one pattern, or one for each of the 1 rows"),
-        ({"wet": 1}, {"rain": (0.5, 0.5)}, "unit 'rain' holds (0.5, 0.5); units are binary: 0, 1 or NaN"),
-        ({"wet": (1, 2), 2: (1, 2)}, None, "evidence names unit 'wet' twice, as 'wet' and as 2"),
+        ({"wet": 1}, {"rain": (0.5, 0.5)}, "variable 'rain' holds (0.5, 0.5); variables are binary: 0, 1 or NaN"),
+        ({"wet": (1, 2), 2: (1, 2)}, None, "evidence names variable 'wet' twice, as 'wet' and 2"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(sprinkler, evidence, do, text):

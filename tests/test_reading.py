@@ -201,14 +201,15 @@ def test_comparisons_with_other_solvers_networks_and_the_truth(sprinkler):
     assert repr(post.compare(sampled)).startswith("Comparison: one of the two has no bound\n")
     assert repr(sampled.compare(sampled)).startswith("Comparison: no bounds\n")
     stronger = sb.infer(sprinkler.with_parameters(bias={"rain": 1.0}), {"wet": 1})
-    assert repr(post.compare(stronger)).endswith("(the two networks have the same units, but other edges or numbers)")
+    told = repr(post.compare(stronger))
+    assert told.endswith("(the two networks have the same variables, but other edges or numbers)")
 
 
 def test_what_cannot_be_compared_is_refused(sprinkler):
     post = sb.infer(sprinkler, {"wet": 1})
     with pytest.raises(ParameterError, match=r"^compare\(\) takes another posterior; got PosteriorBatch$"):
         post.compare(sb.infer_many(sprinkler, ROWS))
-    with pytest.raises(ParameterError, match="of the same units"):
+    with pytest.raises(ParameterError, match="of the same variables"):
         post.compare(sb.infer(sb.from_edges({("a", "b"): 1.0}), {}))
     with pytest.raises(UnknownUnitError, match="did you mean 'rain'"):
         post.compare(post)["rian"]
@@ -291,8 +292,8 @@ def test_exact_posteriors_of_a_table(sprinkler):
     for key in ((slice(None), 1), (0, 1), plain > 0.5, None, ..., (..., 0)):
         assert np.array_equal(exact[key], plain[key])
         assert not isinstance(exact[key], sb.results.ExactPosteriors)
-    assert repr(exact).splitlines()[0] == "Exact posteriors: 4 rows × 4 units"
-    assert repr(sb.exact_posterior(sprinkler, np.empty((0, 4)))) == "Exact posteriors: 0 rows × 4 units"
+    assert repr(exact).splitlines()[0] == "Exact posteriors: 4 rows × 4 variables"
+    assert repr(sb.exact_posterior(sprinkler, np.empty((0, 4)))) == "Exact posteriors: 0 rows × 4 variables"
     assert list(exact.to_frame().columns) == ["log_likelihood", *sprinkler.names]
     assert repr(pickle.loads(pickle.dumps(exact))) == repr(exact)
     with pytest.raises(IndexError, match="there is no row 4 in this batch; it has rows 0 to 3"):
@@ -340,7 +341,8 @@ def test_an_interval_that_was_not_asked_for_is_missed_with_advice(sprinkler):
     intervals = sb.posterior_intervals(sprinkler, {"wet": 1}, units="rain")
     with pytest.raises(KeyError) as caught:
         intervals["sprinkler"]
-    assert str(caught.value) == "there is no interval for unit 'sprinkler'; ask for it with units=['sprinkler', ...]"
+    told = "there is no interval for variable 'sprinkler'; ask for it with units=['sprinkler', ...]"
+    assert str(caught.value) == told
     with pytest.raises(UnknownUnitError, match="did you mean 'rain'"):
         intervals["rian"]
 

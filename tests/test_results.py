@@ -85,7 +85,7 @@ def test_a_posterior_as_a_table(post, sprinkler):
 def test_a_batch_in_a_terminal_and_in_a_notebook(batch):
     b = batch.bound
     assert repr(batch).splitlines() == [
-        "PosteriorBatch: 4 rows × 4 units",
+        "PosteriorBatch: 4 rows × 4 variables",
         f"  bound: mean {b.mean():.6g}, from {b.min():.6g} to {b.max():.6g} nats",
         f"  4 of 4 settled, {batch.sweeps.mean():.1f} sweeps on average",
     ]
@@ -106,7 +106,7 @@ def test_every_batch_gives_rows_in_one_way(sprinkler, ask, key, rows):
     assert len(some.to_frame()) == len(some) == len(rows)
     with pytest.raises(RowError, match="there is no row 4 in this batch; it has rows 0 to 3"):
         whole[4]
-    with pytest.raises(KindError, match="a row is given by its number, a unit by its name; got 1.5"):
+    with pytest.raises(KindError, match="a row is given by its number, a variable by its name; got 1.5"):
         whole[1.5]
 
 
@@ -117,8 +117,8 @@ def test_every_answer_is_shown_in_a_notebook_as_in_a_terminal(sprinkler, ask):
 
 
 def test_short_batches(sprinkler):
-    assert repr(sb.infer_many(sprinkler, np.empty((0, 4)))) == "PosteriorBatch: 0 rows × 4 units"
-    assert repr(sb.infer_many(sprinkler, [{}])).startswith("PosteriorBatch: 1 row × 4 units\n")
+    assert repr(sb.infer_many(sprinkler, np.empty((0, 4)))) == "PosteriorBatch: 0 rows × 4 variables"
+    assert repr(sb.infer_many(sprinkler, [{}])).startswith("PosteriorBatch: 1 row × 4 variables\n")
 
 
 def test_a_batch_by_name_is_a_column_and_by_number_a_posterior(batch, post):
@@ -204,8 +204,8 @@ def test_a_status_says_why_in_words():
     assert {status.name: status.value for status in sb.results.Status} == {
         "CONVERGED": "the bound rose by less than `tol` in the last sweep",
         "MAX_SWEEPS": "`max_sweeps` was reached before the bound settled; it is still valid",
-        "MIXED": "the chains agree: R-hat is below 1.05 for every unit",
-        "NOT_MIXED": "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples",
+        "MIXED": "the chains agree: R-hat is below 1.05 for every variable",
+        "NOT_MIXED": "the chains disagree: R-hat is 1.05 or more for some variable; draw more samples",
         "IMPOSSIBLE": "the evidence is impossible: its probability is 0, and there is no posterior",
         "NO_STATE": "no state of positive probability was found to start from: the bound is minus infinity",
         "EXACT": "sums over all states: ln P and the means are exact",

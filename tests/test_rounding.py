@@ -315,7 +315,7 @@ def test_ten_thousand_hostile_cases_with_noisy_or_units():
         if seed % 10 == 0:
             check(count, network, few, both=[("certify, proven", *np.transpose(proven_ends(network, few)))])
         n_cases += len(rows)
-    print(f"\nrounding, noisy-OR units: {n_cases:,} hostile cases; {count}")
+    print(f"\nrounding, noisy-OR variables: {n_cases:,} hostile cases; {count}")
     assert max(count.worst.values()) <= 0.0
 
 

@@ -126,7 +126,7 @@ def test_a_part_of_a_network_has_its_parents_left_out_in_their_first_state(mixed
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"states": {"fevr": FEVER}}, "states are given for 'fevr', which is not a unit; did you mean 'fever'?"),
+        ({"states": {"fevr": FEVER}}, "states are given for 'fevr', which is not a variable; did you mean 'fever'?"),
         ({"states": ["a", "b"]}, r"states is \['a', 'b'\]; give names of states by variable"),
         ({"states": {"fever": "abc"}}, "the states of 'fever' is 'abc'; give a list of names"),
         ({"states": {"fever": ["a"]}}, "'fever' has 1 state; .* Give at least two names"),
@@ -155,9 +155,9 @@ def test_what_cannot_be_is_refused_by_name(options, message):
 
 
 def test_noisy_or_weights_of_states_are_not_negative():
-    with pytest.raises(NetworkError, match="the weight 'flu' -> 'fever' is -1.0; a noisy-OR unit takes"):
+    with pytest.raises(NetworkError, match="the weight 'flu' -> 'fever' is -1.0; a noisy-OR variable takes"):
         sb.from_edges({("flu", "fever"): [[1.0], [-1.0]]}, states={"fever": FEVER}, gate="noisy-or")
-    with pytest.raises(NetworkError, match="the leak of noisy-OR unit 'fever' is -2.0"):
+    with pytest.raises(NetworkError, match="the leak of noisy-OR variable 'fever' is -2.0"):
         sb.from_edges({("flu", "fever"): [[1], [1]]}, bias={"fever": [0, -2]}, states={"fever": FEVER}, gate="noisy-or")
     with pytest.raises(NetworkError, match="the bias of 'fever' is inf"):
         sb.from_edges({}, bias={"fever": [0, np.inf]}, states={"fever": FEVER})
@@ -352,17 +352,17 @@ def test_evidence_names_states_and_arrays_number_them(mixed, evidence, expected)
 @pytest.mark.parametrize(
     ("evidence", "message"),
     [
-        ({"fever": "hig"}, "unit 'fever' holds 'hig'; its states are none, mild and high; did you mean 'high'?"),
-        ({"fever": 1}, "unit 'fever' holds 1; its states are none, mild and high"),
-        ({"fever": True}, "unit 'fever' holds True; its states are"),
-        ({"grade": 0}, "unit 'grade' holds 0; its states are 1, 2 and 3"),
+        ({"fever": "hig"}, "variable 'fever' holds 'hig'; its states are none, mild and high; did you mean 'high'?"),
+        ({"fever": 1}, "variable 'fever' holds 1; its states are none, mild and high"),
+        ({"fever": True}, "variable 'fever' holds True; its states are"),
+        ({"grade": 0}, "variable 'grade' holds 0; its states are 1, 2 and 3"),
         (
             pd.DataFrame({"fever": ["none", "so so"]}),
             r"column 0 \('fever'\) holds 'so so' in row 1; its states are none",
         ),
         (np.array([[0, 1, 3, 1]]), r"column 2 \('fever'\) holds 3 in row 0; .* in an array their numbers, 0 to 2"),
         ([0, 1, 1.5, 1], r"column 2 \('fever'\) holds 1.5"),
-        ({"flu": "high"}, "unit 'flu' holds 'high'; units are binary"),
+        ({"flu": "high"}, "variable 'flu' holds 'high'; variables are binary"),
     ],
 )
 def test_states_that_are_none_are_refused_with_the_nearest(mixed, evidence, message):
@@ -533,7 +533,7 @@ def test_interventions_cut_tables_and_blocks(mixed):
     assert part.network.n_edges == 2
     assert ", do(fever = mild)" in question.text()
     assert part.shown(np.full((1, 6), 0.5)).tolist() == [[0.5, 0.5, 0.5, 1.0, 0.0, 0.5]]
-    with pytest.raises(EvidenceError, match="unit 'fever' is observed as high and held at mild by do"):
+    with pytest.raises(EvidenceError, match="variable 'fever' is observed as high and held at mild by do"):
         ask(mixed, {"fever": "high"}, {"fever": "mild"})
     held = ask(mixed, {}, {"ill": "yes"}).parts[0].network
     assert not held.tables
@@ -598,7 +598,7 @@ def test_answers_by_name_of_a_table(mixed):
         "fever = high", "ill",
     ]  # fmt: skip
     assert frame["fever = high"].tolist() == many["fever"]["high"].tolist()
-    assert "3 rows × 4 units" in repr(many)
+    assert "3 rows × 4 variables" in repr(many)
 
 
 def test_comparisons_show_one_row_a_variable(mixed):
@@ -610,7 +610,7 @@ def test_comparisons_show_one_row_a_variable(mixed):
     assert sum(change["grade"].values()) == pytest.approx(0.0, abs=1e-12)
     assert isinstance(change["ill"], float)
     assert list(change.to_frame().columns) == ["before", "after", "change"]
-    with pytest.raises(ParameterError, match="of the same units"):
+    with pytest.raises(ParameterError, match="of the same variables"):
         before.compare(sb.infer(sb.from_edges({("a", "b"): 1.0}), {}, solver=BySums()))
 
 
@@ -711,7 +711,7 @@ def test_own_files_have_a_version_for_states(mixed, clinic, tmp_path):
         ({"states": '{"fever": ["a", "b", "c"], "grade": ["1", "2"]}'}, "ask for others|bias has shape"),
         ({"states": '{"fever": 3}'}, "are no states"),
         ({"states": '{"fever": ["a", 3, "c"], "grade": ["1", "2", "3"]}'}, "named by texts; 3 is of type int"),
-        ({"states": '{"fver": ["a", "b"]}'}, "ask for others|'fver', which is not a unit"),
+        ({"states": '{"fver": ["a", "b"]}'}, "ask for others|'fver', which is not a variable"),
     ],
 )
 def test_own_files_that_describe_no_states_are_refused(mixed, tmp_path, change, message):
@@ -791,7 +791,7 @@ def test_text_files_name_states_and_have_tables_by_rows(tmp_path):
         ("leak = { mild = 0.01 }", "leak_theta = [1.0]", r"line 12, column 1: .* asks? for an array of shape \(2,\)"),
         ("leak = { mild = 0.01 }", "leak_theta = [1.0, -1.0]", "line 12, column 1: .* is -1.0; -ln"),
         ("prior = { some = 0.2, much = 0.1 }", "", r"line 5, column 8: 'pain' has no prior; add prior = { some"),
-        ('["fever", "flu"]', '["fever", "flue"]', "line 16, column 1: 'flue' is not a unit; did you mean 'flu'"),
+        ('["fever", "flu"]', '["fever", "flue"]', "line 16, column 1: 'flue' is not a variable; did you mean 'flu'"),
         ('["fever", "flu"]', '["fever", "ill"]', "line 16, column 1: 'ill' is its own parent"),
         ("[0.1, 0.9], ", "", r"line 17, column 1: the table of 'ill' has shape \(5, 2\); it has a row of 2"),
         ("[0.1, 0.9], ", "[0.1], ", "line 17, column 1: the table of 'ill' must be numbers: rows differ in length"),
@@ -806,7 +806,7 @@ def test_text_files_name_states_and_have_tables_by_rows(tmp_path):
             r"line 17, column 1: the probabilities of 'ill' for fever = high, flu = no sum to",
         ),
         ("no = 0.3", "nope = 0.3", "line 23, column 13: in the table of 'rest', 'nope' is not a state of 'rest'"),
-        ('["fever", "flu"]', '["fever", "flu"]\nbias = 1.0', "'bias' is for sigmoid units, and 'ill' has a table"),
+        ('["fever", "flu"]', '["fever", "flu"]\nbias = 1.0', "'bias' is for sigmoid variables, and 'ill' has a table"),
     ],
 )
 def test_errors_in_text_files_say_where(tmp_path, old, new, message):
@@ -850,9 +850,9 @@ def test_the_command_takes_and_tells_states_by_name(told, clinic, tmp_path):
     for word in ("fever=unknown", "fever=?"):
         assert told("infer", word)[0] == 0
     for words, message in (
-        (["fever=hgh"], "unit 'fever' is given as 'hgh'; its states are none, mild and high; did you mean 'high'?"),
+        (["fever=hgh"], "variable 'fever' is given as 'hgh'; its states are none, mild and high; did you mean 'high'?"),
         (["fever=1"], "say none, mild or high, or unknown"),
-        (["fever=high", "fever=mild"], "evidence names unit 'fever' twice"),
+        (["fever=high", "fever=mild"], "evidence names variable 'fever' twice"),
     ):
         status, _, err = told("infer", *words)
         assert status == 2

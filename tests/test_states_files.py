@@ -97,7 +97,7 @@ def test_any_tables_come_back_as_the_variables_they_were(tmp_path_factory, varia
 
 def test_names_with_a_sign_mean_nothing():
     network = sb.from_edges({("a=b", "a=b=0"): -2.0})
-    with pytest.raises(sb.errors.UnknownUnitError, match="names unit 'a'"):
+    with pytest.raises(sb.errors.UnknownUnitError, match="names variable 'a'"):
         sb.log_likelihood(network, {"a": "b"})
 
 

@@ -215,10 +215,10 @@ def test_steps_of_states_read_well():
     assert (others[1].unit, others[1].state, others[2].unit, others[2].state) == ("fever", "high", "sweat", None)
     assert any(repr(step).startswith("sweep 1: distribution of fever is none 0.") for step in others)
     noisy = sb.noisy_or({("flu", "fever"): 0.9}, prior=0.1)
-    with pytest.raises(sb.errors.NetworkError, match=r"^unit 'fever' is a noisy-OR unit; steps\(\) shows the paper's"):
+    with pytest.raises(sb.errors.NetworkError, match=r"^variable 'fever' is a noisy-OR variable; steps\(\) shows"):
         sb.steps(noisy, {"fever": 1})
     table = sb.from_edges([("flu", "fever", None)], tables={"fever": [[0.9, 0.1], [0.2, 0.8]]})
-    with pytest.raises(sb.errors.NetworkError, match=r"^unit 'fever' has a table; steps\(\) shows the paper's"):
+    with pytest.raises(sb.errors.NetworkError, match=r"^variable 'fever' has a table; steps\(\) shows the paper's"):
         sb.steps(table, {"fever": 1})
 
 

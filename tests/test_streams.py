@@ -128,7 +128,7 @@ def test_what_a_stream_cannot_have_is_refused(settings, message):
 def test_blocks_must_say_what_their_cells_mean():
     with pytest.raises(ParameterError, match="there are no rows to learn from"):
         sb.fit(NETWORK, iter([]))
-    with pytest.raises(EvidenceError, match="holds 2.0 in row 0; units are binary"):
+    with pytest.raises(EvidenceError, match="holds 2.0 in row 0; variables are binary"):
         sb.fit(NETWORK, iter([ROWS + 1.0]))
 
 

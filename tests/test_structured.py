@@ -239,10 +239,10 @@ def test_groups_by_name_and_number():
 @pytest.mark.parametrize(
     ("groups", "text"),
     [
-        ("chains", "groups is 'chains'; it must be 'auto' or a list of groups of units"),
-        (3, "groups is 3; it must be 'auto' or a list of groups of units"),
-        (["h0", "h1"], "groups has 'h0', one unit; give lists of units, such as [['h0', ...], ...]"),
-        ([[0, 1], None], "a group is None; give a list of units, by name or by number"),
+        ("chains", "groups is 'chains'; it must be 'auto' or a list of groups of variables"),
+        (3, "groups is 3; it must be 'auto' or a list of groups of variables"),
+        (["h0", "h1"], "groups has 'h0', one variable; give lists of variables, such as [['h0', ...], ...]"),
+        ([[0, 1], None], "a group is None; give a list of variables, by name or by number"),
     ],
 )
 def test_groups_that_are_none(groups, text):
@@ -254,7 +254,7 @@ def test_groups_that_are_none(groups, text):
 @pytest.mark.small
 def test_units_that_cannot_be_grouped():
     network, seen = chain(3)
-    with pytest.raises(sb.errors.ParameterError, match="^groups has 'h1' twice; a unit is in one group at most"):
+    with pytest.raises(sb.errors.ParameterError, match="^groups has 'h1' twice; a variable is in one group at most"):
         sb.infer(network, seen, solver=sb.Structured([["h0", "h1"], ["h1", "h2"]]))
     with pytest.raises(sb.errors.UnknownUnitError, match="'h9'"):
         sb.infer(network, seen, solver=sb.Structured([["h0", "h9"]]))

@@ -285,7 +285,7 @@ def test_what_is_all_posterior_refuses_impossible_evidence(clinic, ask):
         ask(clinic, {"cough": 1, "cold": 0})
     assert str(caught.value) == (
         "the evidence is impossible: 'cough' cannot be on, for it has no leak and its cause 'cold' is off; "
-        "leave out a finding, or give the unit a leak"
+        "leave out a finding, or give the variable a leak"
     )
 
 

@@ -166,7 +166,7 @@ def test_a_table_keeps_its_names():
         many = sb.infer_many(NET, make({"wet": [1.0], "winter": [0.0]}))
         assert many.evidence.tolist() == [[0, -1, 1]]
         with pytest.raises(
-            UnknownUnitError, match="names unit 'wett', which is not in the network; did you mean 'wet'"
+            UnknownUnitError, match="names variable 'wett', which is not in the network; did you mean 'wet'"
         ):
             sb.infer_many(NET, make({"wett": [1.0]}))
     named = np.array([(1, 0)], dtype=[("wet", int), ("winter", float)])
@@ -181,7 +181,7 @@ def test_every_type_of_the_libraries():
     enums = pl.DataFrame({"wet": ["b", None], "rain": [True, None]}, schema_overrides={"wet": pl.Enum(["a", "b"])})
     for form in (pd.DataFrame(nullable), pd.DataFrame(nullable).astype("Float32"), arrow):
         assert coerce(NET, form)[0].tolist() == [[-1, 1, 1], [-1, -1, -1]]
-    with pytest.raises(TableError, match="holds 'b' in row 0; units are binary"):
+    with pytest.raises(TableError, match="holds 'b' in row 0; variables are binary"):
         coerce(NET, enums)
     nothing = pl.DataFrame({"wet": [None, None], "rain": [1, 0]})
     assert coerce(NET, nothing)[0].tolist() == [[-1, 1, -1], [-1, 0, -1]]
@@ -230,7 +230,7 @@ def test_cells_that_are_neither_numbers_nor_text_are_refused(cell):
             with pytest.raises(TableError, match="'wet'") as caught:
                 ask(X)
             assert len(str(caught.value)) <= 300
-    with pytest.raises(EvidenceError, match="unit 'wet' holds"):
+    with pytest.raises(EvidenceError, match="variable 'wet' holds"):
         sb.infer(NET, {"wet": cell})
 
 
@@ -319,7 +319,7 @@ def test_too_many_values_are_named_with_the_way_out():
     with pytest.raises(TableError) as caught:
         coerce(NET, pl.DataFrame({"rain": [1, 1, 1, 1], "wet": [0, 1, 9, 8]}))
     assert str(caught.value) == (
-        "column 1 ('wet') holds 9 in row 2; units are binary: 0, 1 or NaN for \"not observed\""
+        "column 1 ('wet') holds 9 in row 2; variables are binary: 0, 1 or NaN for \"not observed\""
     )
 
 
@@ -547,8 +547,8 @@ def test_no_word_means_yes_in_one_language_and_no_in_another():
 @pytest.mark.parametrize(
     ("cells", "reason"),
     [
-        (["ill", "well"], "holds 'ill' in row 0; units are binary: 0, 1 or NaN"),
-        (["no", "mild"], "holds 'mild' in row 1; units are binary: 0, 1 or NaN"),
+        (["ill", "well"], "holds 'ill' in row 0; variables are binary: 0, 1 or NaN"),
+        (["no", "mild"], "holds 'mild' in row 1; variables are binary: 0, 1 or NaN"),
     ],
 )
 def test_words_that_a_network_does_not_know_are_refused_by_name(cells, reason):
@@ -573,5 +573,5 @@ def test_notes_say_what_words_mean_and_the_other_way_round_too():
     assert coerce(noted, pd.DataFrame({"rain": [1, 1]}))[0][:, 1].tolist() == [0, 0]
     assert coerce(noted, {"rain": 2})[0][0, 1] == 1
     assert coerce(noted, [[0, 1, 0]])[0][0, 1] == 1
-    with pytest.raises(TableError, match="unit 'rain' holds 0; its states are 1 and 2"):
+    with pytest.raises(TableError, match="variable 'rain' holds 0; its states are 1 and 2"):
         coerce(noted, {"rain": 0})

@@ -172,10 +172,10 @@ def test_a_name_that_utf8_cannot_hold_is_refused(tmp_path):
 # --- typos, each with its place and the way out ---------------------------------------------------------------------
 
 TYPOS = [
-    ("flu = 0.9", "fluu = 0.9", "line 12, column 12: 'fluu' is not a unit; did you mean 'flu'?"),
-    ("fever = 1.5", "feverr = 1.5", "line 16, column 24: 'feverr' is not a unit; did you mean 'fever'?"),
-    ("flu = 0.9", "plague = 0.9", "'plague' is not a unit; add a table [units.plague] for it"),
-    ("prior = 0.05", "priro = 0.05", "line 4, column 1: 'priro' is not a key of unit 'flu'; did you mean 'prior'?"),
+    ("flu = 0.9", "fluu = 0.9", "line 12, column 12: 'fluu' is not a variable; did you mean 'flu'?"),
+    ("fever = 1.5", "feverr = 1.5", "line 16, column 24: 'feverr' is not a variable; did you mean 'fever'?"),
+    ("flu = 0.9", "plague = 0.9", "'plague' is not a variable; add a table [units.plague] for it"),
+    ("prior = 0.05", "priro = 0.05", "line 4, column 1: 'priro' is not a key of variable 'flu'; did you mean 'prior'?"),
     ("[units.cold]", "[unit.cold]", "line 6, column 2: 'unit' is not a key of the file"),
     (
         "flu = 0.9",
@@ -192,17 +192,17 @@ TYPOS = [
     ("prior = 0.05", 'prior = "0.05"', "the prior of 'flu' is '0.05'; it is a probability"),
     ("prior = 0.05", "", "line 1, column 8: 'flu' has no prior; add prior = 0.05"),
     ("prior = 0.05", "prior = 0.05\nbias = 1", "line 5, column 1: 'flu' has prior and bias, which say the same"),
-    ("bias = -2.0", "prior = 0.1", "'tired' has a prior and weights; a unit with parents has a bias"),
+    ("bias = -2.0", "prior = 0.1", "'tired' has a prior and weights; a variable with parents has a bias"),
     ("bias = -2.0", "bias = inf", "line 15, column 1: the bias of 'tired' is inf; it must be finite"),
     ("bias = -2.0", "bias = [1]", "the bias of 'tired' is [1]; it is a number"),
     (
         'gate = "noisy-or"',
         "",
-        "line 11, column 1: 'leak' is for noisy-OR units, and 'fever' is a sigmoid unit; add gate",
+        "line 11, column 1: 'leak' is for noisy-OR variables, and 'fever' is a sigmoid variable; add gate",
     ),
     ('gate = "noisy-or"', 'gate = "or"', "line 10, column 1: the gate of 'fever' is 'or'; it is \"sigmoid\" or"),
-    ("leak = 0.01", "prior = 0.01", "line 11, column 1: 'prior' is for sigmoid units, and 'fever' is a noisy-OR unit"),
-    ("leak = 0.01", "weights = {}", "'weights' is for sigmoid units"),
+    ("leak = 0.01", "prior = 0.01", "line 11, column 1: 'prior' is for sigmoid variables, and 'fever' is a noisy-OR"),
+    ("leak = 0.01", "weights = {}", "'weights' is for sigmoid variables"),
     (
         "leak = 0.01",
         "leak_theta = -1.0",
@@ -213,10 +213,10 @@ TYPOS = [
     ("cold = 0.2 }", "fever = 0.2 }", "line 12, column 23: 'fever' is its own parent"),
     ("causes = { flu = 0.9, cold = 0.2 }", "causes = 3", "causes is 3; write causes = { flu = 0.9"),
     ("flu = 0.9", "flu.b = 0.9", "'flu' is a table; a name with a dot stands in quotes: \"flu.b\" = 0.9"),
-    ("[units.cold]", "[units.flu.cold]", "'cold' is not a key of unit 'flu'; a name with a dot stands in quotes"),
+    ("[units.cold]", "[units.flu.cold]", "'cold' is not a key of variable 'flu'; a name with a dot stands in quotes"),
     ("[units.cold]", "[units.flu]", "line 6, column 11: this is not TOML: Cannot declare"),
     ("[units.cold]", "[units.cold", "line 6, column 12: this is not TOML"),
-    ("[units.cold]", '[units.""]', "a unit has an empty name"),
+    ("[units.cold]", '[units.""]', "a variable has an empty name"),
     ("prior = 0.05", "prior = 0,05", "line 4, column 10: this is not TOML"),
     ('about = "influenza"', "about = 3", "line 2, column 1: about is 3; give a text"),
     ('about = "influenza"', 'states = ["a"]', "line 2, column 1: 'flu' has 1 state; one state is certain"),
@@ -281,9 +281,9 @@ def test_typos_are_refused_with_their_place_and_the_way_out(said, old, new, mess
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "there are no units"),
-        (b"units = 3", "there are no units"),
-        (b"[units]\nflu = 0.05", r"line 2, column 1: unit 'flu' is 0.05; write \[units.flu\] and below it prior"),
+        (b"", "there are no variables"),
+        (b"units = 3", "there are no variables"),
+        (b"[units]\nflu = 0.05", r"line 2, column 1: variable 'flu' is 0.05; write \[units.flu\] and below it prior"),
         (
             "[units.a]\nprior = 0.1 # é".encode("latin-1"),
             "line 2, column 15: the byte 0xe9 is not UTF-8; save the file as",
@@ -448,7 +448,7 @@ def test_evidence_may_use_the_words_of_the_notes(said):
     for word, state in (("ill", 1), ("well", 0)):
         assert sb.log_likelihood(network, {"flu": word}) == sb.log_likelihood(plain, {"flu": state})
     assert sb.log_likelihood(network, {"flu": "yes", "cold": 0}) == sb.log_likelihood(plain, {"flu": 1, "cold": 0})
-    with pytest.raises(sb.errors.TableError, match="unit 'flu' holds 'sick'"):
+    with pytest.raises(sb.errors.TableError, match="variable 'flu' holds 'sick'"):
         sb.log_likelihood(network, {"flu": "sick"})
 
 
@@ -458,7 +458,7 @@ def test_a_variable_of_several_states_is_evidence_by_its_name(tmp_path):
     network = sb.read(tmp_path / "sky.uai")
     assert sb.exact_posterior(network, {"0": "2"})["1"] == pytest.approx(0.8)
     assert np.exp(sb.log_likelihood(network, {"0": "1", "1": 1})) == pytest.approx(0.15)
-    with pytest.raises(sb.errors.EvidenceError, match="unit '0' holds '7'; its states are 0, 1 and 2"):
+    with pytest.raises(sb.errors.EvidenceError, match="variable '0' holds '7'; its states are 0, 1 and 2"):
         sb.log_likelihood(network, {"0": "7"})
 
 
@@ -499,14 +499,14 @@ def test_a_hierarchy_in_text_is_that_of_noisy_or(tmp_path):
         (
             'is_a = "seizure"',
             'is_a = "seizures"',
-            "line 11, column 1: 'seizures' is not a unit; did you mean",
+            "line 11, column 1: 'seizures' is not a variable; did you mean",
         ),
         ('is_a = "seizure"', "is_a = 3", "line 11, column 1: is_a"),
-        ('is_a = "seizure"', 'is_a = "tumour"', "is_a is for noisy-OR units of two states, and 'tumour' is none"),
+        ('is_a = "seizure"', 'is_a = "tumour"', "is_a is for noisy-OR variables of two states, and 'tumour' is none"),
         (
             "prior = 0.1",
             'prior = 0.1\nis_a = "seizure"',
-            "'is_a' is for noisy-OR units, and 'fatigue' is a",
+            "'is_a' is for noisy-OR variables, and 'fatigue' is a",
         ),
         ("leak = 0.02", 'leak = 0.02\nis_a = "focal seizure"', "is_a goes round in a circle"),
     ],

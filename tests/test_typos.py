@@ -41,7 +41,7 @@ def test_evidence_as_a_text_is_shown_as_a_mapping(sprinkler, text, written):
     for call in calls:
         with pytest.raises(EvidenceError) as caught:
             call(sprinkler, text)
-        assert str(caught.value) == f"evidence is the text {text!r}; write a mapping from units to 0 or 1: {written}"
+        assert str(caught.value) == f"evidence is the text {text!r}; write a mapping from names to 0 or 1: {written}"
 
 
 def test_long_texts_and_names_are_cut():
@@ -58,7 +58,7 @@ def test_a_table_without_rows_has_an_answer_without_rows(sprinkler, nothing):
     assert many.means.shape == (0, 4)
     assert many.bound.shape == (0,)
     assert list(many) == []
-    assert repr(many) == "PosteriorBatch: 0 rows × 4 units"
+    assert repr(many) == "PosteriorBatch: 0 rows × 4 variables"
     assert len(many.to_frame()) == 0
 
 
@@ -125,13 +125,13 @@ TYPOS = {
     "no graph": (lambda net: sb.convert.from_networkx(None), "a network needs a networkx.DiGraph; got NoneType"),
     "nothing to networkx": (lambda net: sb.convert.to_networkx(None), "network is None, which is no Network"),
     "switches on nothing": (lambda net: sb.add_column_mixtures(None), "network is None, which is no Network"),
-    "switches nowhere": (lambda net: sb.add_column_mixtures(net, units=1.5), "units is 1.5; give a list of units"),
+    "switches nowhere": (lambda net: sb.add_column_mixtures(net, units=1.5), "units is 1.5; give a list of variables"),
     "scale of switches": (
         lambda net: sb.add_column_mixtures(net, scale="a"),
         "scale is 'a'; it must be finite and not",
     ),
     "strength": (lambda net: sb.add_column_mixtures(net, strength="a"), "strength is 'a'; it must be a finite number"),
-    "part of a network": (lambda net: net.subnetwork(1.5), "units is 1.5; give a list of units"),
+    "part of a network": (lambda net: net.subnetwork(1.5), "units is 1.5; give a list of variables"),
     "sample of a file": (
         lambda net: sb.sample("net.sbn", 3),
         "network is 'net.sbn', which is no Network; sbnet.load()",
@@ -181,12 +181,12 @@ TYPOS = {
         lambda net: sb.infer_many(net, X, threads=0),
         "threads is 0; it must be a whole number, one or more",
     ),
-    "units of intervals": (
+    "variables of intervals": (
         lambda net: sb.posterior_intervals(net, {}, units=1.5),
-        "units is 1.5; give a list of units",
+        "units is 1.5; give a list of variables",
     ),
-    "nothing to condition on": (lambda net: sb.Conditioned(None), "on is None; give a list of units"),
-    "a unit twice": (lambda net: sb.infer(net, {"wet": 1, 2: 1}), "evidence names unit 'wet' twice"),
+    "nothing to condition on": (lambda net: sb.Conditioned(None), "on is None; give a list of variables"),
+    "a variable twice": (lambda net: sb.infer(net, {"wet": 1, 2: 1}), "evidence names variable 'wet' twice"),
 }
 
 
@@ -207,7 +207,7 @@ def test_a_bias_for_a_name_near_that_of_a_unit_is_warned_of():
         net = sb.from_edges(EDGES, bias={"rian": -1})
     assert net.names == ("rain", "wet", "rian")  # it may be meant
     assert [str(warning.message) for warning in caught] == [
-        "unit 'rian' has a bias and no edges; did you mean 'rain'? If not, list it in names"
+        "variable 'rian' has a bias and no edges; did you mean 'rain'? If not, list it in names"
     ]
     assert caught[0].filename == __file__
 

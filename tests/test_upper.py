@@ -127,7 +127,7 @@ def test_a_single_hidden_unit_above_many_observed_ones_is_exact_by_one_split():
 TOP = ["h1_0", "h1_1"]
 LOOSENESS = {  # per cent, at weights to ±1, ±2 and ±5, with some room
     "linear": ({"table_up_to": 0}, (5.0, 11.0, 17.5)),
-    "linear, 4 units": ({"table_up_to": 0, "condition": [*TOP, "h2_0", "h2_1"]}, (2.2, 4.5, 6.0)),
+    "linear, 4 variables": ({"table_up_to": 0, "condition": [*TOP, "h2_0", "h2_1"]}, (2.2, 4.5, 6.0)),
     "tables": ({}, (1.9, 4.9, 5.2)),
     "tables, top layer": ({"condition": TOP}, (0.6, 1.6, 2.4)),
     "tables, 16 subproblems": ({"condition": 4}, (0.05, 0.05, 0.05)),
@@ -260,10 +260,10 @@ def test_what_is_printed(sprinkler):
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"condition": 17}, "conditioning on 17 units needs 2**17 subproblems; the limit is 16 units"),
-        ({"condition": -1}, "condition is -1; give units, or a whole number from 0 to 16"),
-        ({"condition": True}, "condition is True; give units, or a whole number from 0 to 16"),
-        ({"condition": "rian"}, "condition names unit 'rian', which is not in the network; did you mean 'rain'?"),
+        ({"condition": 17}, "conditioning on 17 variables needs 2**17 subproblems; the limit is 16 variables"),
+        ({"condition": -1}, "condition is -1; give variables, or a whole number from 0 to 16"),
+        ({"condition": True}, "condition is True; give variables, or a whole number from 0 to 16"),
+        ({"condition": "rian"}, "condition names variable 'rian', which is not in the network; did you mean 'rain'?"),
         ({"exact_up_to": 26}, "exact_up_to is 26; it must be a whole number from 0 to 25"),
         ({"table_up_to": 1.5}, "table_up_to is 1.5; it must be a whole number from 0 to 12"),
         ({"settings": 1}, "settings is 1; write settings=UpperBoundSettings(threads=1), for example"),

@@ -175,7 +175,7 @@ def test_rows_with_holes_are_sent_to_fit(data):
     holes = data[1].astype(float)
     holes[7, 2] = np.nan
     message = (
-        r"^unit 'x2' has no value in row 7, but has one in other rows; wake_sleep\(\) needs complete rows. "
+        r"^variable 'x2' has no value in row 7, but one in other rows; wake_sleep\(\) needs complete rows. "
         r"Use fit\(\), which takes missing values$"
     )
     with pytest.raises(sb.errors.EvidenceError, match=message):

@@ -2,7 +2,7 @@
 An interval closes
 ==================
 
-How likely is this image, under a network that was learned from 700 threes? Its 32 hidden units have four billion
+How likely is this image, under a network that was learned from 700 threes? Its 32 hidden variables have four billion
 states, too many to sum over. Two intervals hold the answer all the same: one for certain, which closes subproblem by
 subproblem as long as there is time, and one with 99.9 % confidence, which is narrow after a second.
 """
@@ -27,8 +27,8 @@ _ = sb.certify(threes, image, confidence=0.999)  # what has to be compiled is co
 # %%
 # For certain
 # -----------
-# Branch and bound splits the states of the hidden units into subproblems, each time where the two bounds are furthest
-# apart. More time never gives a wider interval.
+# Branch and bound splits the states of the hidden variables into subproblems, each time where the two bounds are
+# furthest apart. More time never gives a wider interval.
 
 seconds, certain = [], []
 for budget in (0.1, 0.5, 1.0, 2.0, 4.0, 8.0):
@@ -42,7 +42,7 @@ seconds, certain = np.array(seconds)[order], [certain[k] for k in order]
 # %%
 # With confidence
 # ---------------
-# The upper bound is more than a number: it comes with a distribution over the hidden units from which they can be
+# The upper bound is more than a number: it comes with a distribution over the hidden variables from which they can be
 # drawn, and which is nowhere below P by more than the bound says. So the weights of the draws are bounded, and their
 # mean, which is P, has a confidence interval. ``gap`` says how narrow it is to be.
 

@@ -10,7 +10,7 @@ that was not observed drops out of the bound exactly. Other classifiers need an 
 # %%
 # Ten networks
 # ------------
-# Layers of 8, 24 and 64 units, the last the pixels; five epochs at rate 0.05, as in section 4 of the paper. The
+# Layers of 8, 24 and 64 variables, the last the pixels; five epochs at rate 0.05, as in section 4 of the paper. The
 # experiments of ``sbnet reproduce`` are functions that can be called from here.
 
 import matplotlib.pyplot as plt

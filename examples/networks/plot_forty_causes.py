@@ -124,8 +124,8 @@ for gate, post in posts.items():
 
 # %%
 # Both networks blame the same causes first. Where mean field is off, causes compete for the same symptom: it takes
-# hidden units to be independent, leans on the explanation that serves two symptoms at once, and gives others somewhat
-# less than they deserve.
+# hidden variables to be independent, leans on the explanation that serves two symptoms at once, and gives others
+# somewhat less than they deserve.
 #
 # A picture of the competition
 # ----------------------------

@@ -11,7 +11,7 @@ returns the axes, so that titles and limits are yours to change.
 # A network
 # ---------
 # Parents stand above children; blue weights make a child likelier, orange ones less likely. What was observed is
-# square, and hidden units are filled by their means.
+# square, and hidden variables are filled by their means.
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -93,9 +93,9 @@ sb.plots.breakdown(seen, n=12)
 plt.show()
 
 # %%
-# What hidden units paint
+# What hidden variables paint
 # -----------------------
-# The weights from each unit of the middle layer to the pixels. Where a unit is on, blue pixels are likelier.
+# The weights from each variable of the middle layer to the pixels. Where a variable is on, blue pixels are likelier.
 
 sb.plots.receptive_fields(layers, shape=(8, 8))
 plt.show()

@@ -32,8 +32,8 @@ print(post)
 
 # %%
 # The bound lies below the exact log-likelihood, as it always does. The means point the right way but go too far: mean
-# field treats hidden units as independent given the evidence. Here they hang together, since rain, sprinkler and wet
-# grass are likely to be true together, and independent variables can tell only one such story at a time.
+# field treats hidden variables as independent given the evidence. Here they hang together, since rain, sprinkler and
+# wet grass are likely to be true together, and independent variables can tell only one such story at a time.
 
 exact = sb.exact_posterior(net, {"wet shoes": 1})
 print(f"ln P(wet shoes) = {sb.log_likelihood(net, {'wet shoes': 1}):.4f}, bound {post.bound:.4f}")
@@ -80,9 +80,9 @@ print([f"{abs(a - b):.0e}" for a, b in zip(found, true, strict=True)])
 #
 # The bound rises
 # ----------------
-# On a larger network, 6 units above 12 above 24 observed ones, all 18 hidden units can still be enumerated. Each sweep
-# updates every mean and every parameter of the bound, and no step can lower it. ``post.trace`` holds the bound at the
-# start and after each sweep. The four lines differ in how the mean of :math:`\ln(1 + e^z)` is treated; see
+# On a larger network, 6 variables above 12 above 24 observed ones, all 18 hidden variables can still be enumerated.
+# Each sweep updates every mean and every parameter of the bound, and no step can lower it. ``post.trace`` holds the
+# bound at the start and after each sweep. The four lines differ in how the mean of :math:`\ln(1 + e^z)` is treated; see
 # :doc:`/guide/inference`.
 
 big = sb.layered((6, 12, 24), rng=3, scale=1.5)

@@ -101,7 +101,7 @@ def units(name: str, value: Any) -> list[str | int]:
     """Units as a list; one unit may stand alone."""
     if isinstance(value, str) or is_whole(value):
         return [value]
-    return listed(name, value, "give a list of units, by name or by number")
+    return listed(name, value, "give a list of variables, by name or by number")
 
 
 def listed(name: str, value: Any, wanted: str, error: type[SBNetError] = ParameterError) -> list[Any]:
@@ -164,7 +164,7 @@ def floats(value: Any) -> np.ndarray[Any, np.dtype[np.float64]]:
 
 
 def numbers(
-    name: str, value: Any, wanted: str = "give an array of numbers, one for every unit"
+    name: str, value: Any, wanted: str = "give an array of numbers, one for every variable"
 ) -> np.ndarray[Any, np.dtype[np.float64]]:
     """An array of numbers of its own, `wanted` being the way out."""
     try:

@@ -66,7 +66,7 @@ class SBNetError(Exception):
     ...     sb.infer(sb.from_edges({("rain", "wet"): 2.0}), {"wett": 1})
     ... except sb.errors.SBNetError as error:
     ...     print(f"{type(error).__name__}: {error}")
-    UnknownUnitError: evidence names unit 'wett', which is not in the network; did you mean 'wet'?
+    UnknownUnitError: evidence names variable 'wett', which is not in the network; did you mean 'wet'?
     """
 
     def __init__(self, *args: object) -> None:
@@ -78,7 +78,7 @@ class NetworkError(SBNetError, ValueError):
 
 
 class CycleError(NetworkError):
-    """The edges contain a directed cycle; the message shows it. `cycle` begins and ends with the same unit.
+    """The edges contain a directed cycle; the message shows it. `cycle` begins and ends with the same variable.
 
     Examples
     --------
@@ -95,7 +95,7 @@ class CycleError(NetworkError):
 
 
 class UnknownUnitError(SBNetError, KeyError, ValueError):
-    """A unit that is not in the network was asked for."""
+    """A variable that is not in the network was asked for."""
 
     def __str__(self) -> str:  # KeyError would print the repr of the message
         return str(self.args[0]) if self.args else ""
@@ -154,7 +154,7 @@ class MissingExtraError(SBNetError, ImportError):
 
 
 class NearNameWarning(UserWarning):
-    """A unit was named that may be a typo: another one has nearly the same name."""
+    """A variable was named that may be a typo: another one has nearly the same name."""
 
 
 class ImpossibleWarning(UserWarning):
@@ -201,7 +201,7 @@ def hint(name: object, names: Iterable[str], otherwise: str = "", likeness: floa
 
 
 def not_among(name: object, names: Iterable[str], what: str) -> UnknownUnitError:
-    """An error for a unit that is none of those that are meant, in the network or not: the nearest, or some of them."""
+    """An error for a name that is none of those that are meant, in the network or not: the nearest, or some of them."""
     known = list(names)
     shown = ", ".join(repr(one) for one in known[:4]) + (", …" if len(known) > 4 else "") if known else "none"
     return UnknownUnitError(shortened(f"{name!r} is not one of {what}{hint(name, known, f'these are {shown}')}"))
@@ -209,4 +209,4 @@ def not_among(name: object, names: Iterable[str], what: str) -> UnknownUnitError
 
 def unknown_unit(name: object, names: Iterable[str], source: str) -> UnknownUnitError:
     """An error for `name`, with the nearest name in the network, if one is near."""
-    return UnknownUnitError(f"{source} names unit {name!r}, which is not in the network{hint(name, names)}")
+    return UnknownUnitError(f"{source} names variable {name!r}, which is not in the network{hint(name, names)}")

@@ -38,20 +38,20 @@ _STILL = 1e-12  # nats: parameters of the terms are best where a step promises l
 
 @dataclass(frozen=True, repr=False)
 class Breakdown(Readable):
-    r"""A bound, term by term and unit by unit: what each unit adds to it, in nats.
+    r"""A bound, term by term and variable by variable: what each variable adds to it, in nats.
 
     The bound is the entropy minus the energy, eq. (13): ``entropy - energy`` or ``linear + log_term + entropy``.
 
     Attributes
     ----------
     names : tuple of str
-        The units.
+        The variables.
     linear : ndarray of shape (n_units,)
         :math:`\mu_i \langle z_i \rangle`, the first sums of eq. (16).
     log_term : ndarray of shape (n_units,)
         Minus the bound on :math:`\langle \ln(1 + e^{z_i}) \rangle`, the third sum.
     entropy : ndarray of shape (n_units,)
-        The entropy of a hidden unit; zero for an observed one.
+        The entropy of a hidden variable; zero for an observed one.
 
     Examples
     --------
@@ -69,12 +69,12 @@ class Breakdown(Readable):
 
     @property
     def energy(self) -> FloatArray:
-        r"""The mean field energy of each unit, eq. (13): the mean of :math:`-\ln P(S_i \mid \mathrm{pa}(S_i))`."""
+        r"""The mean field energy of each variable, eq. (13): the mean of :math:`-\ln P(S_i \mid \mathrm{pa}(S_i))`."""
         return -(self.linear + self.log_term)
 
     @property
     def by_unit(self) -> FloatArray:
-        """What each unit adds to the bound."""
+        """What each variable adds to the bound."""
         return self.linear + self.log_term + self.entropy
 
     @property
@@ -88,7 +88,7 @@ class Breakdown(Readable):
         return float(self.by_unit.sum())
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit.
+        """A pandas table, one row for each variable.
 
         Returns
         -------
@@ -125,7 +125,7 @@ def lower_bound(
             - \sum_i \big[ \mu_i \ln \mu_i + (1-\mu_i) \ln(1-\mu_i) \big]
 
     It holds for every choice of `means` between 0 and 1 and of `xi`, in exact arithmetic: no margin for rounding is
-    taken off, as it is from the bounds of solvers. Units without observed descendants are left out, which is exact.
+    taken off, as it is from the bounds of solvers. Variables without observed descendants are left out, which is exact.
 
     Parameters
     ----------
@@ -133,15 +133,15 @@ def lower_bound(
     evidence : mapping, sequence or table
         One pattern or a table of them.
     means : array_like
-        The means, one for every unit (and row), or for every state of a variable from the second one on; those of
-        observed units are not used. A mean below 1e-17 counts as 0.
+        The means, one for every variable (and row), or for every state of a variable from the second one on; those of
+        observed variables are not used. A mean below 1e-17 counts as 0.
     xi : array_like, optional
-        The parameters of the logarithm terms, one for every unit (and row), or threshold, between 0 and 1. NaN,
+        The parameters of the logarithm terms, one for every variable (and row), or threshold, between 0 and 1. NaN,
         or no `xi` at all: the best value for the given means.
     log_term : {"xi", "exact", "quadratic", "jensen"}
         How :math:`\langle \ln(1 + e^{z_i}) \rangle` is bounded; see :class:`sbnet.MeanField`.
     enumerate_up_to : int
-        Units with at most that many hidden parents get their exact term by enumeration.
+        Variables with at most that many hidden parents get their exact term by enumeration.
 
     Returns
     -------
@@ -278,7 +278,7 @@ def _check_xi(network: Network, states: States, xi: ArrayLike | None, single: bo
     array = checks.numbers("xi", xi)
     expected = shape[1:] if single else shape
     if array.shape != expected:
-        whose = "unit" if network.is_binary else "threshold of every variable"
+        whose = "variable" if network.is_binary else "threshold of every variable"
         raise EvidenceError(f"xi has shape {array.shape}; expected {expected}, one for every {whose}")
     if np.any((array < 0.0) | (array > 1.0)):
         bad = array[(array < 0.0) | (array > 1.0)][0]

@@ -57,7 +57,7 @@ class CertifySettings:
     Attributes
     ----------
     exact_up_to : int, optional
-        Groups of at most that many coupled hidden units, or of causes with as many findings present, are summed
+        Groups of at most that many coupled hidden variables, or of causes with as many findings present, are summed
         exactly, whatever the effort says. 0: no exact sums, so that the bounds show what they can do.
     threads, executor
         As in :func:`sbnet.infer_many`.
@@ -104,14 +104,15 @@ def certify(
     evidence : mapping, sequence or table
         One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
     do : mapping, sequence or table, optional
-        Units held by intervention, as in :func:`sbnet.infer`.
+        Variables held by intervention, as in :func:`sbnet.infer`.
     effort : {"fast", "normal", "high"}
         How much time may be spent. Each effort does all that the ones before it do, and takes the best of it, so that
         more effort never gives a wider interval:
 
         - ``"fast"``: mean field from below, Hölder's inequality from above; exact sums over groups of up to 12 coupled
-          hidden units, or of as many noisy-OR findings that are present;
-        - ``"normal"``: the states of four units are enumerated from below, of three from above; exact sums up to 16;
+          hidden variables, or of as many noisy-OR findings that are present;
+        - ``"normal"``: the states of four variables are enumerated from below, of three from above; exact sums up to
+          16;
         - ``"high"``: of seven and five, larger tables, a mixture, annealed samples for the estimate; exact sums up to
           20.
 
@@ -120,9 +121,9 @@ def certify(
         subproblems.
     proven : bool
         Evaluate both bounds in ball arithmetic, where every rounding is counted as it comes about, instead of taking
-        off a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 units; where variables have more than
-        two states, or tables, there are no others, and none over more than 2**24 joint states, or 2**18 of parents of
-        a sigmoid or noisy-OR variable.
+        off a margin for the worst; needs ``sbnet[proven]``. Exact sums end at 14 variables; where variables have more
+        than two states, or tables, there are no others, and none over more than 2**24 joint states, or 2**18 of parents
+        of a sigmoid or noisy-OR variable.
     confidence : float
         Below one, say 0.999: find a narrower `interval` too, which holds ln P(evidence) with that probability, in each
         row. It comes from samples with bounded weights, :mod:`sbnet.bounds.upper.proposal`: as many as bring it to a
@@ -211,7 +212,7 @@ def posterior_intervals(
     progress: bool | None = None,
     settings: CertifySettings | None = None,
 ) -> PosteriorIntervals:
-    r"""An interval that is certain to hold P(S_i = 1 | evidence), for each hidden unit.
+    r"""An interval that is certain to hold P(S_i = 1 | evidence), for each hidden variable.
 
     With bounds :math:`L_s \le P(S_i = s, V) \le U_s`, the share of one of two numbers is smallest if it is small itself
     and the other one large:
@@ -220,7 +221,7 @@ def posterior_intervals(
 
     and likewise for each state of a variable that has more, with the sum over its other states.
 
-    Rounding is covered: by margins in proportion to the weights and biases of the units involved,
+    Rounding is covered: by margins in proportion to the weights and biases of the variables involved,
     :mod:`sbnet.bounds.margins`, or with `proven` by ball arithmetic. A tail too small for a number is above zero.
 
     Parameters
@@ -229,18 +230,18 @@ def posterior_intervals(
     evidence : mapping, sequence or table
         One pattern; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
     do : mapping, sequence or table, optional
-        Units held by intervention, as in :func:`sbnet.infer`.
+        Variables held by intervention, as in :func:`sbnet.infer`.
     units : str, int or sequence of these, optional
-        The units asked for, by name or number; all hidden ones by default.
+        The variables asked for, by name or number; all hidden ones by default.
     effort, proven, progress, settings : as in :func:`certify`
-        Each unit takes two certificates.
+        Each variable takes two certificates.
 
     Returns
     -------
     PosteriorIntervals
-        A mapping from the name of a unit to the two bounds; of a variable with more than two states, to a mapping from
-        each state to its two bounds: ``intervals["fever"]["high"]``. An observed unit has its state twice, and so has
-        one whose other state the evidence makes impossible. Evidence that is impossible itself is an error.
+        A mapping from the name of a variable to the two bounds; of a variable with more than two states, to a mapping
+        from each state to its two bounds: ``intervals["fever"]["high"]``. An observed variable has its state twice, and
+        so has one whose other state the evidence makes impossible. Evidence that is impossible itself is an error.
 
     Examples
     --------

@@ -87,7 +87,7 @@ class Certificate(Readable):
         r"""What the independence of mean field theory costs lies between these two.
 
         That is :math:`\mathrm{KL}(Q \| P) = \ln P(V) - L`, and ln P(V) is known to lie between the bounds. The slack of
-        the exact logarithm terms, about 1e-7 for a unit, is in it.
+        the exact logarithm terms, about 1e-7 for a variable, is in it.
         """
         if self.mean_field == -math.inf:
             return 0.0, 0.0
@@ -233,17 +233,16 @@ Interval: TypeAlias = "tuple[float, float] | dict[str, tuple[float, float]]"
 
 
 class PosteriorIntervals(Readable, dict[str, Any]):
-    """An interval that holds P(S_i = 1 | evidence), for each unit asked for: a mapping from names to the two bounds.
+    """An interval that holds P(S_i = 1 | evidence), for each variable asked for: a mapping from names to two bounds.
 
-    ``intervals["rain"]`` are the bounds for a unit; ``intervals["fever"]["high"]`` for a state of a variable that has
-    more than two. It prints first the units whose interval is furthest from the
-    prior.
+    ``intervals["rain"]`` are the bounds for a variable; ``intervals["fever"]["high"]`` for a state of a variable that
+    has more than two. It prints first the variables whose interval is furthest from the prior.
 
     Attributes
     ----------
     network : Network
     evidence : ndarray of int8, shape (n_units,)
-        0, 1, or -1 for a hidden unit.
+        0, 1, or -1 for a hidden variable.
     effort : str
     proven : bool
         Is rounding covered, by ball arithmetic?
@@ -273,7 +272,7 @@ class PosteriorIntervals(Readable, dict[str, Any]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The units asked for."""
+        """The variables asked for."""
         return tuple(self)
 
     def _each(self) -> list[tuple[str, tuple[float, float]]]:
@@ -296,18 +295,18 @@ class PosteriorIntervals(Readable, dict[str, Any]):
 
     @property
     def prior(self) -> FloatArray:
-        """The means before anything is observed, for the units asked for: exact where that takes no time."""
+        """The means before anything is observed, for the variables asked for: exact where that takes no time."""
         means, units = best_prior(self.network), [self.network.index(name) for name in self]
         prior: FloatArray = frame_columns(self.network, units, means[None, columns_at(self.network, units)])[0][0]
         return prior
 
     def __missing__(self, name: object) -> Interval:
         if name in self.network.names:
-            raise UnknownUnitError(f"there is no interval for unit {name!r}; ask for it with units=[{name!r}, ...]")
+            raise UnknownUnitError(f"there is no interval for variable {name!r}; ask for it with units=[{name!r}, ...]")
         raise unknown_unit(name, self.network.names, "the call")
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: prior, lower and upper bound.
+        """A pandas table, one row for each variable: prior, lower and upper bound.
 
         Returns
         -------

@@ -24,7 +24,7 @@ def pattern(network: Network, items: Sequence[str]) -> dict[str, Any]:
     for item in items:
         name, state = _parted(network, item)
         if name in named:
-            raise EvidenceError(f"evidence names unit {name!r} twice")
+            raise EvidenceError(f"evidence names variable {name!r} twice")
         named.add(name)
         if state.casefold() not in _UNKNOWN:
             i = network.index(name)
@@ -88,7 +88,7 @@ def _number(column: Column, state: str) -> int:
     found, new = column.read(frames.column(column.name, [state]))
     if not new[0] and found[0] >= 0:
         return int(found[0])
-    given, states = f"unit {column.name!r} is given as {state!r}", column.states
+    given, states = f"variable {column.name!r} is given as {state!r}", column.states
     if column.cuts:
         raise EvidenceError(shortened(f"{given}; say a number ({shown(states)}) or unknown"))
     if len(states) > 2:

@@ -94,7 +94,7 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
 
     posterior, exact = (ask(None), False) if chosen.mean_field else best(ask, (network.names[i] for i in units))
     if posterior.impossible:
-        raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the unit a leak")
+        raise EvidenceError(f"{posterior.impossible}. Leave out a finding, or give the variable a leak")
     intervals: dict[str, Any] = {}
     if chosen.certain and len(units):
         from sbnet.certificates import posterior_intervals

@@ -30,7 +30,7 @@ def run(network: Network, chosen: argparse.Namespace) -> int:
         raise ParameterError("--certain is for one pattern; leave it away, or give its findings as VARIABLE=STATE")
     if chosen.top is not None and not chosen.json:
         way_out = "a table has a column for each; say --about or --json"
-        raise ParameterError(f"--top ranks the units of each row, and {way_out}")
+        raise ParameterError(f"--top ranks the variables of each row, and {way_out}")
     if chosen.json and chosen.out != "-":
         raise ParameterError("--json with --table goes to standard output, a line for each row; leave -o away")
     named = open_units(network) if chosen.about is None else listed_units(network, chosen.about, "--about")

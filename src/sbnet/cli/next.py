@@ -76,7 +76,7 @@ def _costs(network: Network, said: Sequence[str]) -> dict[str, float]:
             try:
                 value = float(number)
             except ValueError:
-                wanted = f"say a unit and a number, such as {network.names[-1]}{sign}50"
+                wanted = f"say a variable and a number, such as {network.names[-1]}{sign}50"
                 raise ParameterError(f"--cost: {line.strip()!r} has no number at its end; {wanted}") from None
             costs |= dict.fromkeys(listed_units(network, [name.strip().strip('"')], "--cost"), value)
     return costs

@@ -98,7 +98,7 @@ def opened_for(network: Network, chosen: argparse.Namespace) -> Iterator[Table]:
         ids = said or [name for name in ids if name in known and name not in ignored]
         columns = match(network, head, [*ids, *ignored, *known])
         if not columns:
-            raise ParameterError(f"{source.what} has no column that is a unit of the model")
+            raise ParameterError(f"{source.what} has no column that is a variable of the model")
         yield Table(network, head, columns, tuple(ids), chosen.quiet)
 
 

@@ -52,7 +52,7 @@ def _label(network: Network, name: str) -> int:
     """The number of a variable."""
     name = spelled(name, network.names)
     if name not in network._index:
-        raise not_among(name, network.names, "the columns or units of the model")
+        raise not_among(name, network.names, "the columns or variables of the model")
     return network.index(name)
 
 

@@ -8,7 +8,7 @@ from sbnet.exact.prior import DRAWS, best_prior, is_sampled, predicted_prior
 from sbnet.model import roles
 from sbnet.model.network import Network
 
-PREDICTED = "predicted: as if the parents of a unit were independent; sbnet sample draws from the model itself"
+PREDICTED = "predicted: as if the parents of a variable were independent; sbnet sample draws from the model itself"
 SAMPLED = f"prior: from {DRAWS:,} samples"
 
 

@@ -176,7 +176,7 @@ _JOBS: dict[str, Callable[[], object]] = {
     "certify": _certify,
     "posterior_intervals": lambda: posterior_intervals(_SMALL, _ROW),
     "Conditioned": lambda: infer(_SMALL, _ROW, solver=Conditioned(1)),
-    "noisy-OR units": _noisy_or,
+    "noisy-OR variables": _noisy_or,
     "regressions": _regressions,
     "particles": _particles,
     "sums over shared latents and column mixtures": _column_sums,

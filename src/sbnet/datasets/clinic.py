@@ -92,9 +92,9 @@ def example_car() -> Network:
 def make_clinic(diseases: int = 600, findings: int = 4000, *, rng: RngLike = None) -> Network:
     """A random network of diseases and their findings, as large as those that doctors have written by hand.
 
-    It has two levels: diseases, independent of each other, are the parents of findings, which are noisy-OR units. The
-    default sizes are about those of QMR-DT, the network for internal medicine that this kind is known by; with them it
-    has some 41,000 edges. All its numbers are made up: nothing in it is medical knowledge.
+    It has two levels: diseases, independent of each other, are the parents of findings, which are noisy-OR variables.
+    The default sizes are about those of QMR-DT, the network for internal medicine that this kind is known by; with them
+    it has some 41,000 edges. All its numbers are made up: nothing in it is medical knowledge.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ def make_clinic(diseases: int = 600, findings: int = 4000, *, rng: RngLike = Non
     Returns
     -------
     Network
-        Units ``disease 0``, ``disease 1``, …, then ``finding 0``, ``finding 1``, …
+        Variables ``disease 0``, ``disease 1``, …, then ``finding 0``, ``finding 1``, …
 
     Notes
     -----

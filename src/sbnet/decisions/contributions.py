@@ -29,23 +29,24 @@ _EDGE, _SAMPLED_EDGE = 1e-12, 1e-3
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Contributions(Readable):
-    """What each finding adds to the log-odds of each unit asked about, in nats; see :func:`contributions`.
+    """What each finding adds to the log-odds of each variable asked about, in nats; see :func:`contributions`.
 
-    ``contributions["flu"]`` are those of one unit, a mapping from findings to nats; of a variable with more than two
-    states, a mapping from states to such mappings.
+    ``contributions["flu"]`` are those of one variable, a mapping from findings to nats; of a variable with more than
+    two states, a mapping from states to such mappings.
 
     Attributes
     ----------
     about : tuple of str
-        The units asked about, the likeliest first; each state of a variable with more than two, as ``fever = high``.
+        The variables asked about, the likeliest first; each state of a variable with more than two, as ``fever =
+        high``.
     findings : tuple of str
         What was observed.
     states : tuple
         What each finding was: 0, 1, the name of a state where there are more, or the likelihoods of a report; of
-        several units together, those of all.
+        several variables together, those of all.
     nats : ndarray of shape (len(about), len(findings))
     prior, means : ndarray of shape (len(about),)
-        The mean of each unit before anything is observed, and given all findings.
+        The mean of each variable before anything is observed, and given all findings.
     exact : bool
         Are the numbers sums over all states, and not those of a solver?
 
@@ -68,7 +69,7 @@ class Contributions(Readable):
 
     @property
     def odds(self) -> FloatArray:
-        """By which factor each finding multiplies the odds of each unit: e to the power of its nats."""
+        """By which factor each finding multiplies the odds of each variable: e to the power of its nats."""
         factor: FloatArray = np.exp(self.nats)
         return factor
 
@@ -80,13 +81,13 @@ class Contributions(Readable):
         if not isinstance(unit, str) or unit not in self.about:
             states = [title for title in self.about if title.startswith(f"{unit} = ")]
             if not isinstance(unit, str) or not states:
-                raise not_among(unit, self.about, "the units asked about")
+                raise not_among(unit, self.about, "the variables asked about")
             return {title.removeprefix(f"{unit} = "): self[title] for title in states}
         nats = self.nats[self.about.index(unit)]
         return {self.findings[k]: float(nats[k]) for k in np.argsort(-np.abs(nats), kind="stable")}
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, a row for each unit asked about and a column for each finding, in nats."""
+        """A pandas table, a row for each variable asked about and a column for each finding, in nats."""
         return framed({}, self.nats, self.findings, units=self.about)
 
     def _reading(self) -> Reading:
@@ -117,15 +118,15 @@ def contributions(
 ) -> Contributions:
     r"""What each finding adds to the log-odds of each cause, in nats.
 
-    That of finding f to unit j is what would be lost without it, everything else being as it is:
+    That of finding f to variable j is what would be lost without it, everything else being as it is:
 
     .. math:: \ln \frac{m_j}{1 - m_j} - \ln \frac{m_j'}{1 - m_j'}, \qquad
         m_j = P(S_j = 1 \mid V), \quad m_j' = P(S_j = 1 \mid V \setminus f)
 
-    where a variable with more than two states counts as many units, each of which says whether it is in one of them;
-    as far as the solver knows them; both are asked of :func:`infer_many`, and exact where those of
-    :func:`next_question` are. Contributions do not add up to the whole
-    change where findings say the same thing: each of two that are enough by themselves adds nothing to the other.
+    where a variable with more than two states counts as many variables, each of which says whether it is in one of
+    them; as far as the solver knows them; both are asked of :func:`infer_many`, and exact where those of
+    :func:`next_question` are. Contributions do not add up to the whole change where findings say the same thing: each
+    of two that are enough by themselves adds nothing to the other.
 
     Parameters
     ----------
@@ -134,7 +135,7 @@ def contributions(
         One pattern, as in :func:`infer`; or the :class:`~sbnet.results.Posterior` of it, which is then not solved for
         again.
     about : str, int or sequence of these, optional
-        The units to learn about, as in :func:`next_question`; observed units are passed over.
+        The variables to learn about, as in :func:`next_question`; observed variables are passed over.
     together : mapping, optional
         Findings that count as one, by what to call them, as in ``{"blood": ["crp", "leucocytes"]}``. By default each
         is one by itself.
@@ -179,7 +180,7 @@ def contributions(
     )
 
 
-_TOGETHER = "give a mapping from what a finding is called to the units that say it, such as {'blood': ['crp', …]}"
+_TOGETHER = "give a mapping from what a finding is called to the variables that say it, such as {'blood': ['crp', …]}"
 
 
 def _together(found: Mapping[str, Any], given: Mapping[str, Iterable[str]] | None) -> dict[str, list[str]]:

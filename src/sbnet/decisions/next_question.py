@@ -76,15 +76,15 @@ class Questions(Batch[NextQuestion]):
     ----------
     names : tuple of str
     information : ndarray
-        Nats that the answer is expected to tell about the units in `about`; see :func:`next_question`.
+        Nats that the answer is expected to tell about the variables in `about`; see :func:`next_question`.
     probability : ndarray
         The probability that the answer is yes; where there are more than two states, that it is not the first of them.
     about : tuple of str
-        The units that are asked about.
+        The variables that are asked about.
     entropy : float
         Their summed entropies before the answer, in nats: what there is to be told.
     considered : int
-        How many units could be asked for; if they are many, only the best of them were worked out.
+        How many variables could be asked for; if they are many, only the best of them were worked out.
     exact : bool
         Are the numbers sums over all states, and not those of a solver?
     rank : ndarray of int
@@ -171,14 +171,14 @@ def next_question(
 ) -> Questions:
     r"""The findings worth asking next, ranked by the information that their answers are expected to give.
 
-    The information of a unit f about the units A is the sum of the mutual informations between f and each of them,
+    The information of a variable f about the variables A is the sum of the mutual informations with each,
 
     .. math:: \sum_{j \in A} I(f; S_j \mid V)
         = \sum_{j \in A} \Big( H\big(\textstyle\sum_s p_s m_{js}\big) - \sum_s p_s H(m_{js}) \Big)
 
     with :math:`p_s = P(f = s \mid V)`, :math:`m_{js} = P(S_j = 1 \mid V, f = s)`, or the probabilities of all states of
     a variable that has more, and the entropy H: by how much the summed entropies of A are expected to fall when f is
-    known. It is never negative, and zero for a unit
+    known. It is never negative, and zero for a variable
     whose answer changes nothing; e to its power is by how much the probability of what is true will rise, in the
     geometric mean. Both answers to each question are put to :func:`infer_many`; :math:`p_s` is in
     proportion to :math:`e^{L_s}`, L being the bounds. That is exact where sums over all states are feasible, with
@@ -194,18 +194,18 @@ def next_question(
         One pattern, as in :func:`infer`; or the :class:`~sbnet.results.Posterior` of it, which is then not solved for
         again.
     about : str, int or sequence of these, optional
-        The units to learn about. By default the unobserved units of the group "causes", or, if there is none, those
-        without parents, hidden ones only if there are no others.
+        The variables to learn about. By default the unobserved variables of the group "causes", or, if there is none,
+        those without parents, hidden ones only if there are no others.
     among : str, int or sequence of these, optional
-        The units that can be asked for; those that are observed are passed over. By default the unobserved units of the
-        group "findings", or, if there is none, all that are not in `about`, nor in the group "hidden", whose units
-        nobody can observe.
+        The variables that can be asked for; those that are observed are passed over. By default the unobserved
+        variables of the group "findings", or, if there is none, all that are not in `about`, nor in the group "hidden",
+        whose variables nobody can observe.
     cost : mapping, optional
-        What it costs to ask for a unit, by name, above zero and in whatever it is counted in; those that are not named
-        cost 1. Questions are ranked by their information over their cost.
+        What it costs to ask for a variable, by name, above zero and in whatever it is counted in; those that are not
+        named cost 1. Questions are ranked by their information over their cost.
     tries : int
-        How many candidates are worked out. If there are more, those are taken that say most about the units next to
-        them if all hidden units were independent, with the means they have now.
+        How many candidates are worked out. If there are more, those are taken that say most about the variables next to
+        them if all hidden variables were independent, with the means they have now.
     solver : Solver, optional
         By default that of the posterior, if one is given; else sums over all states where they are small, and
         :class:`MeanField` elsewhere.
@@ -260,7 +260,7 @@ def _first(states: tuple[str, ...]) -> str:
 def _prices(network: Network, cost: Any) -> FloatArray:
     """What each variable costs to ask for: one, unless it is said."""
     prices = np.ones(network.n_units)
-    wanted = "give what it costs to ask for a unit, by name, such as {'x-ray': 50}"
+    wanted = "give what it costs to ask for a variable, by name, such as {'x-ray': 50}"
     for name, value in checks.mapping("cost", {} if cost is None else cost, wanted).items():
         prices[network.index(name)] = checks.positive(f"cost[{name!r}]", value)
     return prices

@@ -94,13 +94,13 @@ class Sensitivity(Readable):
     numbers : tuple of str
         What the numbers are: "prior of flu", "flu → fever", "leak of fever"; what moves the answer most comes first.
     value, derivative : ndarray
-        Each number, and the derivative of the answer by it. Weights and biases of sigmoid units are in nats.
+        Each number, and the derivative of the answer by it. Weights and biases of sigmoid variables are in nats.
     halved, doubled : ndarray
         The answer if the odds of the number were half of, and twice, what they are; of a weight, log 2 nats less and
         more.
     least, most : ndarray
         The range of each number within which the leader stays first, others being as they are. Weights may be
-        infinite; those of a sigmoid unit with more than twelve hidden parents have none, NaN.
+        infinite; those of a sigmoid variable with more than twelve hidden parents have none, NaN.
 
     Examples
     --------
@@ -167,7 +167,7 @@ def sensitivity(
     In a probability :math:`\theta` of the network the answer is exactly
     :math:`P(\text{cause} \mid V) = (a + b\theta) / (c + d\theta)`, of which this gives the derivative where
     :math:`\theta` is, the answers at half and at twice its odds, and the range of :math:`\theta` within which the
-    leading cause stays ahead of all others. For a weight :math:`w` of a sigmoid unit they are exact as well: its
+    leading cause stays ahead of all others. For a weight :math:`w` of a sigmoid variable they are exact as well: its
     conditional probabilities are :math:`\sigma(w + \dots)`, and the answer is a ratio of two sums of them. When a
     probability moves, the first state takes up the difference; in a row
     of a table all others do, in proportion.

@@ -272,7 +272,7 @@ class FromNetworks:
         Parameters
         ----------
         networks : NetworkMixture or Network
-            As :func:`sbnet.load` reads one from a file. Of a network by itself all units are columns.
+            As :func:`sbnet.load` reads one from a file. Of a network by itself all variables are columns.
         **arguments
             Arguments of the estimator, such as ``n_jobs`` or ``random_state``.
 

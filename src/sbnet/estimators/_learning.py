@@ -77,7 +77,7 @@ def start(
     network = _fully_connected(settings, rows, generator, sizes, bool(settings.autoregressive) and edges)
     taken = {f"{name}.switch{k + 1}" for name in rows.names for k in range(count)} & set(network.names)
     if taken:
-        raise NetworkError(f"column {min(taken)!r} has the name of a hidden unit; rename the column")
+        raise NetworkError(f"column {min(taken)!r} has the name of a hidden variable; rename the column")
     if autoregressive is not None:
         network = _with_autoregressive(network, rows, autoregressive)
     if count:
@@ -131,7 +131,7 @@ def _fully_connected(
     beside = network.graph.parent >= network.n_units - width
     if set(hidden) & set(rows.names):
         raise NetworkError(
-            f"column {min(set(hidden) & set(rows.names))!r} has the name of a hidden unit; rename the column"
+            f"column {min(set(hidden) & set(rows.names))!r} has the name of a hidden variable; rename the column"
         )
     return replace(network, names=(*hidden, *rows.names), weight=np.where(beside, 0.0, network.weight), bias=bias)
 

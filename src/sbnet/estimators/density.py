@@ -42,7 +42,7 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
     Parameters
     ----------
     hidden : tuple of int, int or "auto"
-        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is 8 units if the validation
+        Sizes of the hidden layers, top to bottom; 0 or ``()`` for none. ``"auto"`` is 8 variables if the validation
         log-likelihood improves, and none if not; where the prior is given ``(8,)``; in the template of an
         :class:`SBNClassifier` ``(8, 24)``.
     autoregressive : bool
@@ -56,7 +56,7 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
         classifier or an imputer none.
     orders : int
         Networks to learn, each with the columns in another order; scores then bound the mean of their likelihoods. The
-        first has the order that one alone would have; scales, hidden units and per-column mixtures are chosen once.
+        first has the order that one alone would have; scales, hidden variables and per-column mixtures are chosen once.
     label : str or None
         A column to be told from the others, by name; without names the columns are ``"x0"``, ``"x1"`` and so on. It
         stays behind all of them, whatever their order: its parents are then all that tells of it.
@@ -72,9 +72,9 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
         if that improves it. See `report_`. (Below 50 rows nothing is chosen, and the prior is
         ``{"autoregressive": 0.5, "hidden": 2.0}``.)
     solver : MeanField, another DifferentiableSolver, or None
-        For learning and for scores. None marginalises hidden units exactly in rows without missing values, where they
-        are one layer of at most ten, and one mixture variable a column: that is the likelihood itself. For all else it
-        is the paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
+        For learning and for scores. None marginalises hidden variables exactly in rows without missing values, where
+        they are one layer of at most ten, and one mixture variable a column: that is the likelihood itself. For all
+        else it is the paper's logarithm term with a tolerance of 0.001 nats. It is read at each call:
         ``density.set_params(solver=sbnet.MeanField())`` gives tighter scores of rows with missing values.
     columns : mapping or None
         How to read some columns, where it is known better: ``{"age": "numbers", "id": "ignore", "grade": ["D", "C",
@@ -102,7 +102,8 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
     mixture_ : NetworkMixture
         The same as one record, which :func:`sbnet.save` keeps in a file.
     recognitions_ : tuple
-        For each network a prediction of its hidden units, from which scoring starts, beside one half; None without any.
+        For each network a prediction of its hidden variables, from which scoring starts, beside one half; None without
+        any.
     report_ : Report, StatesReport or None
         What was chosen, and what each candidate was worth on held-out rows; where columns have more than two states,
         the penalty of each too. Print it. None where nothing was chosen.
@@ -327,7 +328,7 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
         return mean
 
     def transform(self, X: Any) -> FloatArray:
-        """Posterior means of the units in hidden layers, for use as features.
+        """Posterior means of the variables in hidden layers, for use as features.
 
         A network without hidden layers gives the probabilities of the states of all columns, from the second state on:
         0 and 1 where a cell is observed.
@@ -352,7 +353,7 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
         return self._infer(network, states, recognition).means[:, : self._n_hidden]
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the columns of :meth:`transform`: those of the hidden units, after the name of the class.
+        """Names of the columns of :meth:`transform`: those of the hidden variables, after the name of the class.
 
         Parameters
         ----------

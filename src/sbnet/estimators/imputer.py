@@ -194,14 +194,14 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
         return SBNDensity.probabilities(self, X, column=column)
 
     def cell_probabilities(self, states: States, places: Sequence[Place]) -> list[FloatArray]:
-        """Posterior probabilities of both values of columns, for rows of states of the units of `network_`.
+        """Posterior probabilities of both values of columns, for rows of states of the variables of `network_`.
 
         Parameters
         ----------
-        states : ndarray of int8, rows by units
-            0, 1, or -1 where a unit is not observed.
+        states : ndarray of int8, rows by variables
+            0, 1, or -1 where a variable is not observed.
         places : sequence of Place
-            The columns: their units, and the states of these at each value.
+            The columns: their variables, and the states of these at each value.
 
         Returns
         -------

@@ -148,7 +148,7 @@ class Training:
         Or an object such as ``sbnet.SGD(0.05, momentum=0.5)``, with a rate of its own.
     learning_rate : float or "auto"
         The rate of ``"adam"`` or ``"sgd"`` in the first epoch; it falls along a straight line. ``"auto"`` is 0.03, and
-        where the prior is chosen, higher for hidden units at first, and lower from stage to stage.
+        where the prior is chosen, higher for hidden variables at first, and lower from stage to stage.
     weight_scale : float or "auto"
         Weights and hidden biases start uniform between minus and plus this. ``"auto"`` is 1 where the prior is chosen,
         and 0.2 where it is given.

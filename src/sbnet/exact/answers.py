@@ -51,23 +51,25 @@ def log_likelihood(
 
     .. math:: \ln P(V) = \ln \sum_H P(H, V)
 
-    Evidence is absorbed into the biases, units without observed descendants are dropped, groups of hidden units that do
-    not interact are summed separately, and within a group one unit after the other is eliminated, all of which is
-    exact. So sparse networks of thousands of units are feasible, and dense ones of about 25 hidden units.
+    Evidence is absorbed into the biases, variables without observed descendants are dropped, groups of hidden variables
+    that do not interact are summed separately, and within a group one variable after the other is eliminated, all of
+    which is exact. So sparse networks of thousands of variables are feasible, and dense ones of about 25 hidden
+    variables.
 
     Parameters
     ----------
     network : Network
     evidence : mapping, sequence or table
-        One pattern (a mapping, a sequence) or a table of them; units left out, NaN or -1 are not observed. In a
+        One pattern (a mapping, a sequence) or a table of them; variables left out, NaN or -1 are not observed. In a
         mapping, likelihoods, one for each state of a variable, are soft evidence; P(V) is then the expected likelihood
         of all reports.
     do : mapping, sequence or table, optional
-        Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
-        part of P.
+        Variables held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are
+        no part of P.
     limit : int
-        The logarithm to base 2 of the largest table of an elimination. A group of n hidden units that all have a child
-        in common takes 2**n numbers; the causes of noisy-OR units take 2 to the power of the findings that are present.
+        The logarithm to base 2 of the largest table of an elimination. A group of n hidden variables that all have a
+        child in common takes 2**n numbers; the causes of noisy-OR variables take 2 to the power of the findings that
+        are present.
     threads, progress : as in :func:`sbnet.infer_many`
         The answer does not depend on them.
 
@@ -100,7 +102,7 @@ def exact_posterior(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> ExactPosterior | ExactPosteriors:
-    """Exact posterior means P(S_i = 1 | V) of all units, or of those asked for.
+    """Exact posterior means P(S_i = 1 | V) of all variables, or of those asked for.
 
     Parameters
     ----------
@@ -108,16 +110,16 @@ def exact_posterior(
     evidence : mapping, sequence or table
         One pattern or a table of them.
     units : str, int or sequence of these, optional
-        The units asked for, by name or number; all by default. The others are not worked out: without it, each
-        unobserved unit that nothing observed depends on takes a prediction of its own.
+        The variables asked for, by name or number; all by default. The others are not worked out: without it, each
+        unobserved variable that nothing observed depends on takes a prediction of its own.
     do, limit, threads, progress : as in :func:`log_likelihood`
 
     Returns
     -------
     ExactPosterior, or ExactPosteriors for a table
-        The means as an array of shape (n_units,), or (n, n_units) for a table, of the units asked for, with names:
+        The means as an array of shape (n_units,), or (n, n_units) for a table, of the variables asked for, with names:
         ``exact["rain"]``, ``exact.log_likelihood``, ``exact.to_frame()``. Where the evidence is impossible ln P is
-        minus infinity and the means of hidden units are NaN.
+        minus infinity and the means of hidden variables are NaN.
 
     Examples
     --------
@@ -150,7 +152,7 @@ def exact_pairs(
     threads: int | None = None,
     progress: bool | None = None,
 ) -> FloatArray:
-    """Exact posterior probabilities P(S_i = 1, S_j = 1 | V) of all pairs of units; the means are the diagonal.
+    """Exact posterior probabilities P(S_i = 1, S_j = 1 | V) of all pairs of variables; the means are the diagonal.
 
     A variable with K states has K - 1 rows and columns, one for each state from the second one on.
 
@@ -160,7 +162,7 @@ def exact_pairs(
     evidence : mapping, sequence or table
         One pattern or a table of them.
     do, limit, threads, progress : as in :func:`log_likelihood`
-        There is one more sum for each hidden unit.
+        There is one more sum for each hidden variable.
 
     Returns
     -------
@@ -195,11 +197,11 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     evidence : mapping, sequence or table
         One pattern or a table of them.
     means : array_like
-        The means μ of Q, one per unit (and row), or per state of a variable from the second one on; those of observed
-        units are not used.
+        The means μ of Q, one per variable (and row), or per state of a variable from the second one on; those of
+        observed variables are not used.
     limit : int
-        As in :func:`log_likelihood`; and the largest number of hidden parents of a unit, or the logarithm to base 2 of
-        the number of their joint states.
+        As in :func:`log_likelihood`; and the largest number of hidden parents of a variable, or the logarithm to base 2
+        of the number of their joint states.
 
     Returns
     -------

@@ -317,6 +317,6 @@ def check_limit(bits: float, limit: int, n_hidden: int = 0) -> None:
     """Raise an error if there are more than 2**limit joint states; of so many units, if they have more than two."""
     if bits > limit:
         raise TooManyHiddenError(
-            f"exact enumeration over {n_hidden or round(bits)} hidden units needs 2**{bits:.4g} terms; the limit is "
-            f"{limit}. Use infer() for a lower bound instead"
+            f"exact enumeration over {n_hidden or round(bits)} hidden variables needs 2**{bits:.4g} terms; the limit "
+            f"is {limit}. Use infer() for a lower bound instead"
         )

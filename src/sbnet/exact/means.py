@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
-    """An array of means with names. What is computed from it is a plain array, and so is a part of the units."""
+    """An array of means with names. What is computed from it is a plain array, and so is a part of the variables."""
 
     network: Network
     evidence: States
@@ -35,7 +35,7 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
     def of(
         cls, network: Network, evidence: States, units: IndexArray, means: FloatArray, log_p: Any, impossible: str = ""
     ) -> Self:
-        """The means of some units for evidence in its internal form; why it is impossible, if one row is."""
+        """The means of some variables for evidence in its internal form; why it is impossible, if one row is."""
         new = means.view(cls)
         new.network, new.evidence, new.units, new._log_p, new._impossible = network, evidence, units, log_p, impossible
         return new
@@ -67,14 +67,14 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The units that the means are of."""
+        """The variables that the means are of."""
         return tuple(self.network.names[i] for i in self.units)
 
     def _named(self, name: str) -> Any:
         """The mean of a unit, or the probabilities of its states by name."""
         place = np.flatnonzero(self.units == self.network.index(name))
         if not len(place):
-            raise UnknownUnitError(f"there is no mean of unit {name!r}; ask for it with units=[{name!r}, ...]")
+            raise UnknownUnitError(f"there is no mean of variable {name!r}; ask for it with units=[{name!r}, ...]")
         begin = int((self.network.n_states[self.units[: place[0]]] - 1).sum())
         states = self.network.states[self.network.names[self.units[place[0]]]]
         return by_state(states, self.means[..., begin : begin + len(states) - 1])
@@ -83,7 +83,7 @@ class _Means(Readable, np.ndarray[Any, np.dtype[np.float64]]):
 class ExactPosterior(_Means):
     """Exact posterior means for one pattern: an array of shape (n_units,), with names.
 
-    ``exact["rain"]`` is the mean of a unit; of one with more than two states it is a mapping from states to
+    ``exact["rain"]`` is the mean of a variable; of one with more than two states it is a mapping from states to
     probabilities, and the array has a number for each state from the second one on. All that takes an array takes this
     one.
 
@@ -91,7 +91,7 @@ class ExactPosterior(_Means):
     ----------
     network : Network
     evidence : ndarray of int8, shape (n_units,)
-        0, 1, or -1 for a hidden unit.
+        0, 1, or -1 for a hidden variable.
 
     Examples
     --------
@@ -116,7 +116,7 @@ class ExactPosterior(_Means):
         return self._named(key) if isinstance(key, str) else self.means[key]
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: observed state, prior and posterior mean; where some have more than
+        """A pandas table, one row per variable: observed state, prior and posterior mean; where some have more than
         two states, the likeliest state, its probability, and those of all states.
 
         Returns
@@ -149,14 +149,14 @@ class ExactPosterior(_Means):
 class ExactPosteriors(NamedBatch[ExactPosterior, Any], _Means):  # type: ignore[misc]
     """Exact posterior means for a table: an array of shape (n, n_units), with names.
 
-    ``exact["rain"]`` are the means of a unit in all rows, or of one with more than two states a mapping from states to
-    arrays; ``exact[3]`` is the :class:`ExactPosterior` of row 3; a
-    slice, or an array of row numbers or of truth values, gives those of some rows. Other keys are those of an array.
+    ``exact["rain"]`` are the means of a variable in all rows, or of one with more than two states a mapping from states
+    to arrays; ``exact[3]`` is the :class:`ExactPosterior` of row 3; a slice, or an array of row numbers or of truth
+    values, gives those of some rows. Other keys are those of an array.
 
     Attributes
     ----------
     network : Network
-    evidence : ndarray of int8, rows by units
+    evidence : ndarray of int8, rows by variables
 
     Examples
     --------
@@ -193,7 +193,7 @@ class ExactPosteriors(NamedBatch[ExactPosterior, Any], _Means):  # type: ignore[
         return self.of(self.network, self.evidence[rows], self.units, self.means[rows], self._log_p[rows])
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each pattern: ln P, and the mean of every unit.
+        """A pandas table, one row for each pattern: ln P, and the mean of every variable.
 
         Returns
         -------
@@ -203,7 +203,7 @@ class ExactPosteriors(NamedBatch[ExactPosterior, Any], _Means):  # type: ignore[
 
     def _reading(self) -> Reading:
         n = len(self)
-        head = f"Exact posteriors: {printing.rows(n)} × {len(self.names):,} units"
+        head = f"Exact posteriors: {printing.rows(n)} × {len(self.names):,} variables"
         return Reading(head, summary=(f"ln P: {printing.spread(self.log_likelihood)}",) if n else ())
 
 

@@ -86,7 +86,7 @@ def _enumerate(network: Network) -> FloatArray:
         found = Sum(network, every, range(n), _COUPLED).solve(every, None)
         return np.array([found.posteriors[i][0, 1] for i in range(n)])
     if n > _UNITS:
-        raise TooManyHiddenError(f"the exact prior of {n} units takes too long to be shown")
+        raise TooManyHiddenError(f"the exact prior of {n} variables takes too long to be shown")
     on = np.full((n, n), HIDDEN)
     np.fill_diagonal(on, 1)
     log_p, _ = enumerate_states(network, on, Effort(_COUPLED, None, progress=False))

@@ -35,8 +35,8 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
     ----------
     network : Network
     states : mapping, sequence or table
-        A value for every unit: a mapping, one pattern, or an array of shape (n, n_units), which holds the numbers of
-        states.
+        A value for every variable: a mapping, one pattern, or an array of shape (n, n_units), which holds the numbers
+        of states.
 
     Returns
     -------
@@ -54,7 +54,7 @@ def log_joint(network: Network, states: EvidenceLike) -> float | FloatArray:
     if np.any(complete == HIDDEN):
         row, unit = (int(k) for k in np.argwhere(complete == HIDDEN)[0])
         raise EvidenceError(
-            f"unit {network.names[unit]!r} has no value in row {row}; log_joint() needs all {network.n_units} units. "
+            f"variable {network.names[unit]!r} has no value in row {row}; log_joint() needs all {network.n_units}. "
             "Use log_likelihood() for partial evidence"
         )
     result = np.empty(len(complete))
@@ -107,8 +107,9 @@ def sample(network: Network, n: int, *, rng: RngLike = None, do: EvidenceLike | 
     rng : int or numpy.random.Generator, optional
         Seed or generator.
     do : mapping, sequence or table, optional
-        Units held at given values by intervention: they ignore their parents, and everything else follows from them.
-        One pattern for all draws, or one row for each. This is not conditioning: the units above are not affected.
+        Variables held at given values by intervention: they ignore their parents, and everything else follows from
+        them. One pattern for all draws, or one row for each. This is not conditioning: the variables above are not
+        affected.
 
     Returns
     -------

@@ -122,7 +122,7 @@ def _variable(network: Any, node: int) -> Variable:
     names = list(tensor.names)
     parents, states = tuple(names[1:]), tuple(own.labels())
     if len(states) < 2:
-        raise FileFormatError(f"variable {own.name()!r} has {len(states)} states; a unit needs two")
+        raise FileFormatError(f"variable {own.name()!r} has {len(states)} states; a variable needs two")
     about = own.description()
     about = "" if about == own.name() else about
     if len(parents) <= _WHOLE:

@@ -88,7 +88,7 @@ class _Reader(Tokens):
             states = self.state_names(name)
         self.expect("}")
         if len(states) < 2:
-            raise self.wrong(f"variable {name!r} has {len(states)} states; a unit needs two or more", offset)
+            raise self.wrong(f"variable {name!r} has {len(states)} states; a variable needs two or more", offset)
         self.states[name] = states
 
     def state_names(self, name: str) -> dict[str, int]:

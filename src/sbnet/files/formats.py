@@ -137,8 +137,8 @@ def write(network: Network | NetworkMixture, path: PathLike) -> None:
         A mixture is written in sbnet's own format alone.
     path : str or os.PathLike
         ``.toml``, a text for people, and ``.sbn``, sbnet's own format: both give every number back bit for bit.
-        ``.bif``, ``.uai`` and ``.xmlbif`` (``.bifxml``, ``.xml``): tables for other programs, for units of up to 16
-        parents. ``.xdsl``: GeNIe's, in which noisy-OR units are noisy-MAX nodes. In UAI the variable runs fastest,
+        ``.bif``, ``.uai`` and ``.xmlbif`` (``.bifxml``, ``.xml``): tables for other programs, for variables of up to 16
+        parents. ``.xdsl``: GeNIe's, in which noisy-OR variables are noisy-MAX nodes. In UAI the variable runs fastest,
         then its last parent, as the format says; pyAgrum reads it otherwise, so hand it a ``.bif`` file. A name without
         a suffix, or with an unknown one, is written in sbnet's own format.
 

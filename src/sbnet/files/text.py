@@ -52,7 +52,7 @@ def read_toml(name: str) -> Network:
     except FileFormatError:
         raise
     except RecursionError:
-        raise FileFormatError(f"{name} is nested too deeply; a unit is a table of numbers and texts") from None
+        raise FileFormatError(f"{name} is nested too deeply; a variable is a table of numbers and texts") from None
     except (ValueError, OverflowError) as error:  # numbers with thousands of digits, a day that no month has
         raise FileFormatError(f"{name} holds a value that cannot be read: {error}") from None
 
@@ -93,7 +93,7 @@ _HINTS = [  # the typing errors that people make most, by the line where reading
         (r"^\s*[\w-]+\s*=\s*[^\W\d][\w -]*$", 'texts stand in quotes, gate = "noisy-or"'),
         (r"""^\s*\[units\.[^"'\]]*\s""", 'names with spaces or dots stand in quotes, [units."chest pain"]'),
         (r"""^\s*\[units\.[^"'\]]*[^\x00-\x7f]""", 'names with other letters stand in quotes, [units."fièvre"]'),
-        (r"^\s*\[", "a unit is declared once, and its name stands in quotes if it has spaces or dots"),
+        (r"^\s*\[", "a variable is declared once, and its name stands in quotes if it has spaces or dots"),
         (r"\{[^}]*$", "what stands in braces stays on one line, or becomes a table of its own, [units.fever.causes]"),
         (r"^\s*[^=]*[^\x00-\x7f][^=]*=", 'names with other letters stand in quotes, "fièvre" = 0.9'),
     )
@@ -111,10 +111,10 @@ class _Document:
         return at(place_of(self.text, path), message, self.name)
 
     def network(self) -> Network:
-        self.check_keys(self.data, _TOP, "the file; a unit is a table [units.NAME]")
+        self.check_keys(self.data, _TOP, "the file; a variable is a table [units.NAME]")
         self.units: dict[str, Any] = self.data.get("units", {})
         if not isinstance(self.units, dict) or not self.units:
-            raise self.wrong("there are no units; write a table [units.NAME] for each", "units")
+            raise self.wrong("there are no variables; write a table [units.NAME] for each", "units")
         for unit in self.units:
             self.check_unit(unit)
         self.states = {unit: self.states_of(unit) for unit in self.units}
@@ -164,11 +164,11 @@ class _Document:
         """Are all its keys known, and do they belong to its gate?"""
         table = self.units[unit]
         if not isinstance(table, dict):
-            text = f"unit {unit!r} is {table!r}; write [units.{unit}] and below it prior = 0.05"
+            text = f"variable {unit!r} is {table!r}; write [units.{unit}] and below it prior = 0.05"
             raise self.wrong(text, "units", unit)
         if not unit:
-            raise self.wrong("a unit has an empty name", "units", unit)
-        self.check_keys(table, _KEYS, f"unit {unit!r}", "units", unit)
+            raise self.wrong("a variable has an empty name", "units", unit)
+        self.check_keys(table, _KEYS, f"variable {unit!r}", "units", unit)
         gate = self.gate(unit)
         for other, keys in OWN.items():
             for key in keys:
@@ -178,7 +178,7 @@ class _Document:
             if one in table and two in table:
                 text = f"{unit!r} has {one} and {two}, which say the same; keep one"
                 if two == "weights":
-                    instead = "a unit with parents has a bias, its log-odds without them"
+                    instead = "a variable with parents has a bias, its log-odds without them"
                     text = f"{unit!r} has a prior and weights; {instead}"
                 raise self.wrong(text, "units", unit, two)
 
@@ -240,9 +240,10 @@ class _Document:
                 found |= hierarchy.checked({unit: table["is_a"]})
             for one in (unit, *found[unit]):
                 if one not in self.units:
-                    raise self.wrong(f"{one!r} is not a unit{hint(one, self.units, f'add [units.{one}]', 0.6)}", *path)
+                    way_out = hint(one, self.units, f"add [units.{one}]", 0.6)
+                    raise self.wrong(f"{one!r} is not a variable{way_out}", *path)
                 if self.gate(one) != "noisy-or" or len(self.states[one]) > 2:
-                    raise self.wrong(f"is_a is for noisy-OR units of two states, and {one!r} is none", *path)
+                    raise self.wrong(f"is_a is for noisy-OR variables of two states, and {one!r} is none", *path)
         return found
 
     def with_relatives(
@@ -270,10 +271,10 @@ class _Document:
         """Is it a unit, another one, and not named before?"""
         path = "units", unit, key, parent
         if parent == unit:
-            raise self.wrong(f"{unit!r} is its own parent; a unit cannot cause itself", *path)
+            raise self.wrong(f"{unit!r} is its own parent; a variable cannot cause itself", *path)
         if parent not in self.units:
             way_out = hint(parent, self.units, f"add a table [units.{parent}] for it", 0.6)
-            raise self.wrong(f"{parent!r} is not a unit{way_out}", *path)
+            raise self.wrong(f"{parent!r} is not a variable{way_out}", *path)
         if parent in seen:
             raise self.wrong(f"{parent!r} stands in causes and in theta of {unit!r}; keep one", *path)
 
@@ -307,7 +308,7 @@ class _Document:
         for parent in parents:
             if not isinstance(parent, str) or parent not in self.units:
                 way_out = hint(parent, self.units, f"add a table [units.{parent}] for it", 0.6)
-                raise self.wrong(f"{parent!r} is not a unit{way_out}", *path, "parents")
+                raise self.wrong(f"{parent!r} is not a variable{way_out}", *path, "parents")
             if parent == unit or parents.count(parent) > 1:
                 way_out = "is its own parent" if parent == unit else f"names {parent!r} twice among its parents"
                 raise self.wrong(f"{unit!r} {way_out}", *path, "parents")
@@ -404,19 +405,19 @@ class _Document:
         """An error at the edge that closes a cycle."""
         parent, child = error.cycle[-2:]
         key = next(key for key in ("weights", "causes", "theta", "parents") if parent in self.units[child].get(key, {}))
-        return self.wrong(f"{error}; no unit can be among its own causes", "units", child, key, parent)
+        return self.wrong(f"{error}; no variable can be among its own causes", "units", child, key, parent)
 
 
 def _misplaced(unit: str, key: str, gate: str) -> str:
     """A key of one gate at a unit of the other, and what was meant."""
     if gate == "table":
         kind = "noisy-OR" if key in OWN["noisy-or"] else "sigmoid"
-        return f"{key!r} is for {kind} units, and {unit!r} has a table; write parents and table, which say all"
+        return f"{key!r} is for {kind} variables, and {unit!r} has a table; write parents and table, which say all"
     if key in OWN["table"]:
-        return f"{key!r} is for units with a table, and {unit!r} has the gate {gate!r}; leave one of them out"
+        return f"{key!r} is for variables with a table, and {unit!r} has the gate {gate!r}; leave one of them out"
     if gate == "sigmoid":
         meant = 'add gate = "noisy-or", or write bias and weights'
-        return f"{key!r} is for noisy-OR units, and {unit!r} is a sigmoid unit; {meant}"
+        return f"{key!r} is for noisy-OR variables, and {unit!r} is a sigmoid variable; {meant}"
     leak = "leak = 0.01"
     instead = {"prior": f"{leak}, its probability without causes", "bias": leak, "weights": "causes = { flu = 0.9 }"}
-    return f"{key!r} is for sigmoid units, and {unit!r} is a noisy-OR unit; write {instead[key]}"
+    return f"{key!r} is for sigmoid variables, and {unit!r} is a noisy-OR variable; write {instead[key]}"

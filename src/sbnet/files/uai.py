@@ -107,7 +107,7 @@ class _Numbers:
         sizes = [self.whole(f"the number of states of variable {i}", 1, 10**6) for i in range(n)]
         small = next((i for i, size in enumerate(sizes) if size < 2), None)
         if small is not None:
-            raise self.wrong(f"variable {small} has one state; a unit needs two")
+            raise self.wrong(f"variable {small} has one state; a variable needs two")
         if self.whole("the number of tables", 0, 10**9) != n:
             raise self.wrong(f"a Bayesian network of {n} variables has {n} tables")
         scopes = []

@@ -71,7 +71,7 @@ class _Nodes:
         called = {} if written is None else {one.get("id", ""): one.text for one in written.iterfind("state")}
         states = tuple(called.get(one := state.get("id", "")) or one for state in self.nodes[own].iterfind("state"))
         if len(states) < 2 or len(set(states)) < len(states):
-            what = "two of them have the same name" if len(states) > 1 else "a unit needs two or more"
+            what = "two of them have the same name" if len(states) > 1 else "a variable needs two or more"
             raise self.wrong(f"variable {own[:60]!r} has {len(states)} states; {what}", self.nodes[own])
         return states
 

@@ -94,21 +94,21 @@ def infer(
     ----------
     network : Network
     evidence : mapping or sequence
-        A mapping by name or number, or a sequence with NaN (or None, or -1) for units that are not observed; fewer
-        values than units mean the last units. In a mapping, likelihoods, one for each state of a variable and on any
-        scale, are soft evidence. The bound is then on the expected likelihood of all reports.
+        A mapping by name or number, or a sequence with NaN (or None, or -1) for variables that are not observed; fewer
+        values than variables mean the last variables. In a mapping, likelihoods, one for each state of a variable and
+        on any scale, are soft evidence. The bound is then on the expected likelihood of all reports.
     do : mapping or sequence, optional
-        Units held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are no
-        part of P. This is not evidence: the units above are not affected.
+        Variables held at given states by intervention, as in :func:`sbnet.sample`: they ignore their parents, and are
+        no part of P. This is not evidence: the variables above are not affected.
     solver : Solver, optional
         :class:`MeanField` by default.
     start : array_like, optional
-        Starting means, one for every unit.
+        Starting means, one for every variable.
 
     Returns
     -------
     Posterior
-        Where the evidence is impossible its bound is minus infinity, the means of hidden units are NaN, and
+        Where the evidence is impossible its bound is minus infinity, the means of hidden variables are NaN, and
         :attr:`Posterior.impossible` says why.
 
     Examples
@@ -159,15 +159,15 @@ def infer_many(
     ----------
     network : Network
     evidence : mapping, sequence or table
-        An array of rows by units with NaN (or -1, or a mask) where a unit is not observed; fewer columns than units
-        mean the last units. Or a data frame of any kind, matched by column name; or a list of mappings, with
-        soft evidence as in :func:`infer`. A cell names a state of its variable, as "yes" and "no" do.
+        An array of rows by variables with NaN (or -1, or a mask) where a variable is not observed; fewer columns than
+        variables mean the last variables. Or a data frame of any kind, matched by column name; or a list of mappings,
+        with soft evidence as in :func:`infer`. A cell names a state of its variable, as "yes" and "no" do.
     do : mapping, sequence or table, optional
-        Units held by intervention, as in :func:`infer`: one pattern for all rows, or one for each.
+        Variables held by intervention, as in :func:`infer`: one pattern for all rows, or one for each.
     solver : Solver, optional
         :class:`MeanField` by default.
     start : array_like, optional
-        Starting means, rows by units.
+        Starting means, rows by variables.
     threads : int, optional
         Number of threads; all cores by default.
     executor : concurrent.futures.Executor, optional

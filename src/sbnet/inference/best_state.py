@@ -45,24 +45,24 @@ _NUMBERS = 13_500_000  # that are worked out in a search without end: a second o
 class MostProbable(Readable):
     """The best joint state that was found for one pattern of evidence.
 
-    ``best["rain"]`` is the state of a unit: its number, or its name where there are more than two.
+    ``best["rain"]`` is the state of a variable: its number, or its name where there are more than two.
 
     Attributes
     ----------
     network : Network
     evidence : ndarray of int8, shape (n_units,)
-        What was given, by evidence or by intervention; -1 for the units that were looked for.
+        What was given, by evidence or by intervention; -1 for the variables that were looked for.
     state : ndarray of int8, shape (n_units,)
-        The state of every unit.
+        The state of every variable.
     log_p : float
-        ln P(state, evidence), in nats: of all units together, with the likelihoods of soft evidence.
+        ln P(state, evidence), in nats: of all variables together, with the likelihoods of soft evidence.
     upper : float
         No state has a larger ln P than this: certain, rounding included.
     exact : bool
         Is no state better? Then `upper` is above `log_p` by no more than rounding may take.
     impossible : str
-        Why the evidence is impossible, if it is: then `log_p` and `upper` are minus infinity, and the units that were
-        looked for have the state -1.
+        Why the evidence is impossible, if it is: then `log_p` and `upper` are minus infinity, and the variables that
+        were looked for have the state -1.
 
     Examples
     --------
@@ -83,7 +83,7 @@ class MostProbable(Readable):
 
     @property
     def states(self) -> dict[str, Any]:
-        """The state of every unit, by name."""
+        """The state of every variable, by name."""
         if self.network.is_binary:
             return dict(zip(self.network.names, self.state.tolist(), strict=True))
         return dict(zip(self.network.names, state_values(self.network, self.state), strict=True))
@@ -99,7 +99,7 @@ class MostProbable(Readable):
         return state if self.network.n_states[i] == 2 else state_value(self.network, i, state)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: observed state, and the most probable one.
+        """A pandas table, one row for each variable: observed state, and the most probable one.
 
         Returns
         -------
@@ -141,7 +141,7 @@ class MostProbableBatch(NamedBatch[MostProbable, Any]):
     Attributes
     ----------
     network : Network
-    evidence, state : ndarray of int8, rows by units
+    evidence, state : ndarray of int8, rows by variables
     log_p, upper, exact : ndarray of shape (n,)
 
     Examples
@@ -193,7 +193,7 @@ class MostProbableBatch(NamedBatch[MostProbable, Any]):
 
     def _reading(self) -> Reading:
         n = len(self)
-        head = f"MostProbableBatch: {printing.rows(n)} × {self.network.n_units:,} units"
+        head = f"MostProbableBatch: {printing.rows(n)} × {self.network.n_units:,} variables"
         best = f"the best there is in {int(self.exact.sum()):,} of {n:,}"
         return Reading(head, summary=(f"ln P: {printing.spread(self.log_p)}", best) if n else ())
 
@@ -211,16 +211,17 @@ def most_probable(
     executor: Executor | None = None,
     progress: bool | None = None,
 ) -> MostProbable | MostProbableBatch:
-    r"""The most probable state of all units together, given the evidence.
+    r"""The most probable state of all variables together, given the evidence.
 
     .. math:: \max_H \ln P(H, V)
 
-    That is not the state in which each unit is as its mean says. The search begins at the means of mean field theory
-    and at samples, flips units as long as that helps, and then splits the space of states, and passes over the parts
-    whose upper bound shows that they hold nothing better; :mod:`sbnet.inference.maximum` has the bound. Groups of
-    hidden units that do not meet are searched one by one; sparse ones are not searched, but maximised by elimination,
-    however large they are. Where variables have more states and elimination is too large, particles go uphill, and the
-    upper bound is that on ln P(evidence). Units without observed descendants count: here they do not drop out.
+    That is not the state in which each variable is as its mean says. The search begins at the means of mean field
+    theory and at samples, flips variables as long as that helps, and then splits the space of states, and passes over
+    the parts whose upper bound shows that they hold nothing better; :mod:`sbnet.inference.maximum` has the bound.
+    Groups of hidden variables that do not meet are searched one by one; sparse ones are not searched, but maximised by
+    elimination, however large they are. Where variables have more states and elimination is too large, particles go
+    uphill, and the upper bound is that on ln P(evidence). Variables without observed descendants count: here they do
+    not drop out.
 
     Parameters
     ----------
@@ -228,12 +229,12 @@ def most_probable(
     evidence : mapping, sequence or table
         One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
     do : mapping, sequence or table, optional
-        Units held by intervention, as in :func:`sbnet.infer`.
+        Variables held by intervention, as in :func:`sbnet.infer`.
     limit : int
-        In groups of up to that many coupled hidden units the search goes on until the best is found.
+        In groups of up to that many coupled hidden variables the search goes on until the best is found.
     parts : int, optional
         In larger ones it ends after so many splits, and what has not been searched is bounded; by default after so many
-        as take a second or so, 5000 for a network of 8 × 24 × 64 units.
+        as take a second or so, 5000 for a network of 8 × 24 × 64 variables.
     rng : int or numpy.random.Generator, optional
         Seed of the starting points.
     threads, executor, progress : as in :func:`sbnet.infer_many`

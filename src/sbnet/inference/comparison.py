@@ -31,17 +31,17 @@ class Comparison(Readable):
     Attributes
     ----------
     names : tuple of str
-        The units.
+        The variables.
     evidence : pair of ndarrays of int8
-        What was observed, before and after: 0, 1, or -1 for a hidden unit.
+        What was observed, before and after: 0, 1, or -1 for a hidden variable.
     means : pair of ndarrays
-        The means of all units, before and after.
+        The means of all variables, before and after.
     bounds : pair of float
         Lower bounds on ln P(evidence), in nats, before and after; of an exact posterior ln P itself.
     same_network : bool
         Have both networks the same edges and numbers?
     network : Network or None
-        The network of the first one; without it every unit has two states.
+        The network of the first one; without it every variable has two states.
 
     Examples
     --------
@@ -71,7 +71,7 @@ class Comparison(Readable):
 
     @property
     def evidence_changes(self) -> dict[str, tuple[State, State]]:
-        """The units whose evidence differs: their states before and after, None for a hidden unit."""
+        """The variables whose evidence differs: their states before and after, None for a hidden variable."""
         pairs = np.stack(self.evidence, axis=1)
         if self._with_states is not None:
             states = list(zip(*(state_values(self._with_states, one) for one in self.evidence), strict=True))
@@ -96,7 +96,7 @@ class Comparison(Readable):
         return change if len(states) > 2 else change[states[1]]
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: its mean before and after, and the change; where some have more than
+        """A pandas table, one row per variable: its mean before and after, and the change; where some have more than
         two states, the probabilities of all states, and the largest change of one.
 
         Returns
@@ -131,7 +131,7 @@ class Comparison(Readable):
         left = len(changes) - printing.SHOWN
         more = f", and {left:,} more" if left > 0 else ""
         evidence = f"evidence: {', '.join(changes[: printing.SHOWN])}{more}" if changes else "the evidence is the same"
-        remarks = () if self.same_network else ("the two networks have the same units, but other edges or numbers",)
+        remarks = () if self.same_network else ("the two networks have the same variables, but other edges or numbers",)
         titles = ("hidden in both", "before → after", scale)
         return Reading(f"Comparison: {bound}", (titles, *rows), remarks, (evidence,))
 

@@ -188,7 +188,7 @@ def estimate(
     progress: bool | None = None,
     settings: EstimateSettings | None = None,
 ) -> Estimate | Estimates:
-    r"""Estimate P(evidence) by sampling the hidden units, around the means that a solver finds.
+    r"""Estimate P(evidence) by sampling the hidden variables, around the means that a solver finds.
 
     Weights w are drawn whose mean is P(V). The average of R independent batches of them has the same mean, and so the
     product of R averages has mean :math:`P(V)^R`; by Markov's inequality,
@@ -204,7 +204,7 @@ def estimate(
     evidence : mapping, sequence or table
         One pattern or a table of them; a pair in a mapping is soft evidence, as in :func:`infer`.
     do : mapping, sequence or table, optional
-        Units held by intervention, as in :func:`infer`.
+        Variables held by intervention, as in :func:`infer`.
     samples : int
         Number of weights for each row.
     method : {"importance", "annealed"}

@@ -65,7 +65,7 @@ class LazyPosteriors:
 
     @property
     def means(self) -> Any:
-        """Posterior means, rows by units."""
+        """Posterior means, rows by variables."""
         return self._array("means", (len(self.network.bias),), np.float64)
 
     @property
@@ -114,7 +114,7 @@ class LazyPosteriors:
         return PosteriorBatch(self.network, evidence, whole.solution(), index)
 
     def to_frame(self) -> Any:
-        """A Dask data frame: the bound of each row, whether it settled, and the mean of every unit.
+        """A Dask data frame: the bound of each row, whether it settled, and the mean of every variable.
 
         Returns
         -------
@@ -128,7 +128,7 @@ class LazyPosteriors:
     def __repr__(self) -> str:
         rows = sum(self._sizes)
         known = "rows not counted yet" if np.isnan(rows) else f"{int(rows):,} rows"
-        return f"<LazyPosteriors: {known} in {len(self._pieces):,} partitions × {self.network.n_units:,} units>"
+        return f"<LazyPosteriors: {known} in {len(self._pieces):,} partitions × {self.network.n_units:,} variables>"
 
     def _array(self, name: str, width: tuple[int, ...], dtype: Any) -> Any:
         pieces = [getattr(piece.solution, name) for piece in self._pieces]

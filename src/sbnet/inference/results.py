@@ -32,14 +32,14 @@ if TYPE_CHECKING:
 class Posterior(Readable):
     """The answer for one pattern of evidence.
 
-    It prints the hidden units that the evidence moved most, from the prior to the posterior mean; of the bars, █ is in
-    both, + was gained and - was lost.
+    It prints the hidden variables that the evidence moved most, from the prior to the posterior mean; of the bars, █ is
+    in both, + was gained and - was lost.
 
     Attributes
     ----------
     network : Network
     evidence : ndarray of int8, shape (n_units,)
-        0, 1, or -1 for a hidden unit.
+        0, 1, or -1 for a hidden variable.
     solution : Solution
         What the solver answered, for one row; the properties below look it up.
     question : Question or None
@@ -64,10 +64,11 @@ class Posterior(Readable):
 
     @property
     def means(self) -> FloatArray:
-        """Posterior mean of every unit; 0 or 1 for observed ones. Of a variable with K states there are K - 1, the
+        """Posterior mean of every variable; 0 or 1 for observed ones. Of a variable with K states there are K - 1, the
         probabilities of its states from the second one on; see :attr:`Network.columns`.
 
-        Units without observed descendants have their prediction, the average of :math:`\\sigma(z)` over their parents.
+        Variables without observed descendants have their prediction, the average of :math:`\\sigma(z)` over their
+        parents.
         """
         return _first(self.solution.means)
 
@@ -115,17 +116,17 @@ class Posterior(Readable):
 
     @cached_property
     def prior(self) -> FloatArray:
-        """Means of all units before anything is observed, beside which the posterior means are read.
+        """Means of all variables before anything is observed, beside which the posterior means are read.
 
-        For a bound that is a sum over units they are the predictions of mean field theory, so that a unit that the
-        evidence says nothing about has not moved; for other solvers exact where that takes no time.
+        For a bound that is a sum over variables they are the predictions of mean field theory, so that a variable that
+        the evidence says nothing about has not moved; for other solvers exact where that takes no time.
         """
         exact = self.solution.parameters is None or not self.network.is_binary
         return (best_prior if exact else predicted_prior)(self.network)
 
     @property
     def enumerated(self) -> int:
-        """Number of units whose logarithm term is a sum over all states of their hidden parents, and so exact."""
+        """Number of variables whose logarithm term is a sum over all states of their hidden parents, and so exact."""
         return int(self._terms[0])
 
     @cached_property
@@ -149,7 +150,7 @@ class Posterior(Readable):
         return by_state(self.network.states[self.network.names[i]], self.means[self.network.columns_of(i)])
 
     def breakdown(self) -> Breakdown:
-        """The bound by term (linear terms, logarithm terms, entropy) and by unit.
+        """The bound by term (linear terms, logarithm terms, entropy) and by variable.
 
         Returns
         -------
@@ -161,7 +162,7 @@ class Posterior(Readable):
             raise ParameterError("this posterior has no bound to break down; use the MeanField solver")
         terms = self.solution.parameters
         if terms is None:
-            raise ParameterError("this bound is not a sum over units; use the MeanField solver")
+            raise ParameterError("this bound is not a sum over variables; use the MeanField solver")
         question = self.question or Question(self.network, self.evidence[None, :], True)
         return _broken_down(question, self.solution.means, terms)
 
@@ -190,17 +191,17 @@ class Posterior(Readable):
             raise ParameterError(f"compare() takes another posterior; got {type(other).__name__}")
         log_p = other.bound if isinstance(other, Posterior) else other.log_likelihood
         if self.network.names != other.network.names:
-            raise ParameterError("compare() takes a posterior of the same units; those of the other network differ")
+            raise ParameterError("compare() takes a posterior of the same variables; those of the other network differ")
         if self.network.states != other.network.states and not (self.network.is_binary and other.network.is_binary):
             raise ParameterError("compare() takes a posterior of the same states; those of the other network differ")
         if len(other.means) < len(other.network.bias):
-            raise ParameterError("compare() takes the means of all units; leave out units=")
+            raise ParameterError("compare() takes the means of all variables; leave out units=")
         pairs = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
         same = self.network == other.network
         return Comparison(self.network.names, *pairs, same_network=same, network=self.network)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each unit: observed state, mean, and Monte Carlo error if there is one.
+        """A pandas table, one row for each variable: observed state, mean, and Monte Carlo error if there is one.
 
         Where some have more than two states: observed state, the likeliest one, its probability, and those of all.
 
@@ -240,14 +241,14 @@ class Posterior(Readable):
 class PosteriorBatch(NamedBatch[Posterior, Any]):
     """The answers for a table of evidence, one for each row; see :class:`Posterior` for what they are.
 
-    ``batch["rain"]`` are the means of a unit in all rows, or of one with more than two states a mapping from states to
-    arrays; ``batch[3]`` is the :class:`Posterior` of row 3; a slice, or
-    an array of row numbers or of truth values, gives a batch of those rows.
+    ``batch["rain"]`` are the means of a variable in all rows, or of one with more than two states a mapping from states
+    to arrays; ``batch[3]`` is the :class:`Posterior` of row 3; a slice, or an array of row numbers or of truth values,
+    gives a batch of those rows.
 
     Attributes
     ----------
     network : Network
-    evidence : ndarray of int8, rows by units
+    evidence : ndarray of int8, rows by variables
     solution : Solution
         What the solver answered.
     index
@@ -277,7 +278,7 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
 
     @property
     def means(self) -> FloatArray:
-        """Posterior means, rows by units; see :attr:`Posterior.means`."""
+        """Posterior means, rows by variables; see :attr:`Posterior.means`."""
         return self.solution.means
 
     @property
@@ -287,7 +288,7 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
 
     @property
     def xi(self) -> FloatArray:
-        """Parameters of the paper's logarithm terms, rows by units; NaN where a term has no such parameter."""
+        """Parameters of the paper's logarithm terms, rows by variables; NaN where a term has no such parameter."""
         return _xi(self.solution)
 
     @property
@@ -307,17 +308,17 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
 
     @property
     def error(self) -> FloatArray | None:
-        """Monte Carlo errors of the means, rows by units, for a sampler."""
+        """Monte Carlo errors of the means, rows by variables, for a sampler."""
         return None if self.solution.chains is None else self.solution.chains.error
 
     @property
     def r_hat(self) -> FloatArray | None:
-        """Whether the chains of a sampler agree, rows by units."""
+        """Whether the chains of a sampler agree, rows by variables."""
         return None if self.solution.chains is None else self.solution.chains.r_hat
 
     @property
     def enumerated(self) -> IndexArray:
-        """Number of units whose logarithm term is a sum over all states of their hidden parents, by row."""
+        """Number of variables whose logarithm term is a sum over all states of their hidden parents, by row."""
         counts: IndexArray = count_terms(self.network, self.evidence, self.solution.parameters)[:, 0]
         return counts
 
@@ -335,7 +336,7 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
         return type(self)(self.network, self.evidence[rows], self.solution.rows(rows), index, question, self.solver)
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every unit.
+        """A pandas table, one row for each pattern: its bound, whether it settled, and the mean of every variable.
 
         Returns
         -------
@@ -346,7 +347,7 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
 
     def _reading(self) -> Reading:
         n = len(self)
-        head = f"PosteriorBatch: {printing.rows(n)} × {self.network.n_units:,} units"
+        head = f"PosteriorBatch: {printing.rows(n)} × {self.network.n_units:,} variables"
         if n == 0:
             return Reading(head)
         done = f"{int(self.converged.sum()):,} of {n:,} settled"

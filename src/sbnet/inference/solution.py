@@ -33,8 +33,8 @@ class Status(Enum):
 
     CONVERGED = "the bound rose by less than `tol` in the last sweep"
     MAX_SWEEPS = "`max_sweeps` was reached before the bound settled; it is still valid"
-    MIXED = "the chains agree: R-hat is below 1.05 for every unit"
-    NOT_MIXED = "the chains disagree: R-hat is 1.05 or more for some unit; draw more samples"
+    MIXED = "the chains agree: R-hat is below 1.05 for every variable"
+    NOT_MIXED = "the chains disagree: R-hat is 1.05 or more for some variable; draw more samples"
     IMPOSSIBLE = "the evidence is impossible: its probability is 0, and there is no posterior"
     NO_STATE = "no state of positive probability was found to start from: the bound is minus infinity"
     EXACT = "sums over all states: ln P and the means are exact"
@@ -61,13 +61,13 @@ def codes(good: BoolArray, yes: Status, no: Status) -> States:
 
 @dataclass(frozen=True, eq=False)
 class Xi:
-    """Which bound was maximised, one that is a sum over units, and the parameters of its logarithm terms.
+    """Which bound was maximised, one that is a sum over variables, and the parameters of its logarithm terms.
 
     Attributes
     ----------
     bound : Bound
         How the logarithm terms are bounded.
-    xi : ndarray, rows by units
+    xi : ndarray, rows by variables
         The parameter of the paper's term, between 0 and 1; NaN where a term has none.
 
     Examples
@@ -89,7 +89,7 @@ class Chains:
 
     Attributes
     ----------
-    error, r_hat : ndarray, rows by units
+    error, r_hat : ndarray, rows by variables
         Monte Carlo error, and R-hat: near 1 where the chains agree.
 
     Examples
@@ -114,12 +114,12 @@ class Solution:
     bound : ndarray of shape (n,)
         Lower bounds on ln P(evidence), in nats; NaN for a solver that has none.
     means : ndarray of shape (n, n_units)
-        Those of observed units are their states.
+        Those of observed variables are their states.
     status : ndarray of int8, shape (n,)
         The :attr:`Status.code` of each row.
     sweeps : ndarray of int, shape (n,)
     parameters : Xi or None
-        The parameters of the bound, if it is a sum over units and can be broken down.
+        The parameters of the bound, if it is a sum over variables and can be broken down.
     chains : Chains or None
         The error of the means, if they were sampled.
     trace : ndarray of shape (n, longest) or None
@@ -275,7 +275,7 @@ def check_start(network: Network, known: FloatArray, start: ArrayLike | None) ->
         return None
     array = checks.numbers("start", start)
     if array.shape not in (known.shape, known.shape[1:]):
-        raise EvidenceError(f"start has shape {array.shape}; expected {known.shape}, a mean for every unit")
+        raise EvidenceError(f"start has shape {array.shape}; expected {known.shape}, a mean for every variable")
     point = np.array(np.broadcast_to(array, known.shape))
     used = point[np.isnan(known)]
     if np.any((used < 0.0) | (used > 1.0)):

@@ -41,7 +41,7 @@ What: TypeAlias = Literal["start", "mean", "xi"]
 class Step:
     """Where the algorithm stands after one update.
 
-    ``step["rain"]`` is the mean of a unit; of a variable with more states, a mapping from state to probability.
+    ``step["rain"]`` is the mean of a variable; of a variable with more states, a mapping from state to probability.
 
     Attributes
     ----------
@@ -51,14 +51,14 @@ class Step:
     what : {"start", "mean", "xi"}
         What was updated.
     unit : str or None
-        The unit whose mean or xi it was; none at the start.
+        The variable whose mean or xi it was; none at the start.
     state : str or None
         Of a variable with more than two states, the state whose threshold the xi belongs to.
     means : ndarray of shape (n_units,)
-        The means of all units: 0 or 1 where observed, their prediction where there is no observed descendant. With more
-        states, a column for each state from the second one on, as in :func:`sbnet.infer`.
+        The means of all variables: 0 or 1 where observed, their prediction where there is no observed descendant. With
+        more states, a column for each state from the second one on, as in :func:`sbnet.infer`.
     xi : ndarray of shape (n_units,)
-        The parameters of the logarithm terms; NaN for units whose input is known or that have no term. With more
+        The parameters of the logarithm terms; NaN for variables whose input is known or that have no term. With more
         states, one for each threshold.
     bound : float
         The bound on ln P(evidence), in nats.
@@ -127,13 +127,13 @@ def steps(
     evidence : mapping or sequence
         One pattern; a pair in a mapping is soft evidence, as in :func:`sbnet.infer`.
     do : mapping or sequence, optional
-        Units held by intervention, as in :func:`sbnet.infer`.
+        Variables held by intervention, as in :func:`sbnet.infer`.
     tol : float
         Stop after a sweep that raises the bound by less than this, in nats.
     max_sweeps : int
         Stop after that many sweeps.
     start : array_like, optional
-        Starting means, one for every unit.
+        Starting means, one for every variable.
 
     Returns
     -------
@@ -154,10 +154,10 @@ def steps(
     question = ask_one(network, evidence, do)
     others = np.flatnonzero(network.gate != SIGMOID)
     if len(others):
-        kind = "has a table" if network.gate[others[0]] == TABLE else "is a noisy-OR unit"
+        kind = "has a table" if network.gate[others[0]] == TABLE else "is a noisy-OR variable"
         raise NetworkError(
-            f"unit {network.names[others[0]]!r} {kind}; steps() shows the paper's algorithm, which is for sigmoid "
-            "units. infer(network, evidence).trace has the bound after each sweep"
+            f"variable {network.names[others[0]]!r} {kind}; steps() shows the paper's algorithm, which is for sigmoid "
+            "variables. infer(network, evidence).trace has the bound after each sweep"
         )
     question.check_possible()
     stop = Stop(checks.tolerance("tol", tol), checks.whole("max_sweeps", max_sweeps, 1))

@@ -72,10 +72,11 @@ def fit(
     network : Network
         Where to start; its graph stays as it is.
     X : table, Dask collection, stream or folder
-        Rows by units; NaN (or -1, or a mask) where a unit is missing or hidden. Fewer columns than units mean the last
-        units, the bottom layer. Tables are read as by :func:`sbnet.infer_many`. Or a Dask array or data frame, whose
-        partitions are learned from where they lie. Or rows that do not fit in memory: an iterator of tables, a function
-        that makes one for each epoch, or a folder of Parquet files; they are shuffled within a buffer of 64 MB.
+        Rows by variables; NaN (or -1, or a mask) where a variable is missing or hidden. Fewer columns than variables
+        mean the last variables, the bottom layer. Tables are read as by :func:`sbnet.infer_many`. Or a Dask array or
+        data frame, whose partitions are learned from where they lie. Or rows that do not fit in memory: an iterator of
+        tables, a function that makes one for each epoch, or a folder of Parquet files; they are shuffled within a
+        buffer of 64 MB.
     epochs : int
         How often to go through the table: 5 times by default, and an iterator once.
     optimizer : Optimizer, optional
@@ -96,7 +97,8 @@ def fit(
         What each entry of a table counts beside the rows, a Dirichlet prior. Tables are learned once in each epoch,
         from how often mean field theory expects each entry to be used; what is zero stays zero.
     frozen : iterable of str and tuples, or bool array
-        Units (whose bias or table stays) and edges, as (parent, child), that do not learn; or a mask, weights first.
+        Variables (whose bias or table stays) and edges, as (parent, child), that do not learn; or a mask, weights
+        first.
     shuffle : bool
         Go through the rows in a new random order in each epoch; otherwise in that of the table.
     rng : int or numpy.random.Generator, optional
@@ -350,7 +352,7 @@ def _moving(network: Network, frozen: Iterable[str | tuple[str, str]] | BoolArra
         if frozen.shape != free.shape:
             raise ParameterError(f"the mask of frozen has shape {frozen.shape}; expected {free.shape}, weights first")
         return (~frozen).astype(np.float64)
-    for item in checks.listed("frozen", frozen, "give a list of units and of edges (parent, child), or a mask"):
+    for item in checks.listed("frozen", frozen, "give a list of variables and of edges (parent, child), or a mask"):
         if isinstance(item, tuple):
             if len(item) != 2:
                 raise ParameterError(f"frozen holds {checks.shown(item)}; an edge is (parent, child)")

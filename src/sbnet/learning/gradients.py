@@ -73,11 +73,11 @@ def gradient(
     ----------
     network : Network
     evidence : mapping, sequence or table
-        One pattern or a table of them; NaN where a unit is hidden or missing.
+        One pattern or a table of them; NaN where a variable is hidden or missing.
     solver : DifferentiableSolver
         :class:`MeanField` by default, with any `log_term`; each has its own gradient.
     start : array_like, optional
-        Starting means, rows by units.
+        Starting means, rows by variables.
     row_weight : array_like, optional
         A weight for each row, one by default.
     threads : int, optional

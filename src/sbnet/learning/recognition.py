@@ -45,7 +45,7 @@ class WakeSleepResult:
     ----------
     network : Network
     recognition : Recognition
-        The recognition network: ``weight``, one number per edge of the network, and ``bias``, one per unit.
+        The recognition network: ``weight``, one number per edge of the network, and ``bias``, one per variable.
     estimates : ndarray
         For each epoch the mean over the rows of ln P(H, V) - ln R(H | V), in nats, one H drawn from R for each row
         while the weights were moving. Its expectation lies below the mean log-likelihood, but the number itself is
@@ -88,9 +88,9 @@ def wake_sleep(
 ) -> WakeSleepResult:
     r"""Learn weights and biases from complete rows, with the help of a recognition network.
 
-    Awake, the hidden units of a row are drawn from the recognition network, from the bottom up, and the network learns
-    to make what was drawn. Asleep, all units are drawn from the network, and the recognition network learns to tell the
-    hidden ones from the others. Both learn by the delta rule, one row and one dream at a time:
+    Awake, the hidden variables of a row are drawn from the recognition network, from the bottom up, and the network
+    learns to make what was drawn. Asleep, all variables are drawn from the network, and the recognition network learns
+    to tell the hidden ones from the others. Both learn by the delta rule, one row and one dream at a time:
 
     .. math:: \Delta J_{ij} = \eta \, (S_i - \sigma(z_i)) \, S_j
 
@@ -102,8 +102,8 @@ def wake_sleep(
     network : Network
         Where to start; its graph stays as it is. The recognition network starts with zeros.
     X : table
-        Rows by units. Units that no row observes, or that have no column, are hidden; fewer columns than units mean the
-        last units, the bottom layer. All other units must be observed in every row.
+        Rows by variables. Variables that no row observes, or that have no column, are hidden; fewer columns than
+        variables mean the last variables, the bottom layer. All other variables must be observed in every row.
     epochs : int
         How often to go through the table.
     rate : float
@@ -124,9 +124,10 @@ def wake_sleep(
 
     Notes
     -----
-    The recognition network turns the edges round: a hidden unit is recognised from its children, hidden or not, which
-    are drawn before it, and from those of its parents that are observed. In a network of layers this is the algorithm
-    of Hinton and others. Hidden units without an observed descendant have no say in the data, and do not learn.
+    The recognition network turns the edges round: a hidden variable is recognised from its children, hidden or not,
+    which are drawn before it, and from those of its parents that are observed. In a network of layers this is the
+    algorithm of Hinton and others. Hidden variables without an observed descendant have no say in the data, and do not
+    learn.
 
     References
     ----------
@@ -189,7 +190,7 @@ def _check_gates(network: Network) -> None:
     noisy = np.flatnonzero(network.gate != SIGMOID)
     if len(noisy):
         raise NetworkError(
-            f"unit {network.names[noisy[0]]!r} is a noisy-OR unit; wake_sleep() is for sigmoid units. "
+            f"variable {network.names[noisy[0]]!r} is a noisy-OR variable; wake_sleep() is for sigmoid variables. "
             "Use fit(), which learns both"
         )
 
@@ -202,7 +203,7 @@ def _check_complete(network: Network, states: States) -> None:
     if partly.any():
         row, unit = (int(k) for k in np.argwhere(partly)[0])
         raise EvidenceError(
-            f"unit {network.names[unit]!r} has no value in row {row}, but has one in other rows; wake_sleep() needs "
+            f"variable {network.names[unit]!r} has no value in row {row}, but one in other rows; wake_sleep() needs "
             "complete rows. Use fit(), which takes missing values"
         )
 

@@ -47,15 +47,15 @@ def from_edges(
         variables with two states, else an array, thresholds of the child by states of the parent from 1 on; None into a
         variable that has a table.
     bias : mapping, optional
-        Biases by name; zero where none is given. A unit that appears only here has no edges. A variable with K states
-        has K - 1 of them.
+        Biases by name; zero where none is given. A variable that appears only here has no edges. A variable with K
+        states has K - 1 of them.
     gate : str or mapping
-        What units are, by name: ``"sigmoid"`` (which all others are) or ``"noisy-or"``; or one word for all units that
-        have parents. Weights into a noisy-OR unit are -ln(1 - p) of its causes, its bias is that of its leak;
-        :func:`sbnet.noisy_or` takes the probabilities themselves.
+        What variables are, by name: ``"sigmoid"`` (which all others are) or ``"noisy-or"``; or one word for all
+        variables that have parents. Weights into a noisy-OR variable are -ln(1 - p) of its causes, its bias is that of
+        its leak; :func:`sbnet.noisy_or` takes the probabilities themselves.
     names : sequence of str, optional
-        The units in the order they should have, as far as parents may come before children. Without it, the order is
-        that in which the units are first mentioned.
+        The variables in the order they should have, as far as parents may come before children. Without it, the order
+        is that in which the variables are first mentioned.
     states : mapping, optional
         The names of the states of variables that have others than no and yes, in order.
     tables : mapping, optional
@@ -96,7 +96,7 @@ def from_edges(
             raise NetworkError(f"an edge is (parent, child, weight); got {item!r}") from None
         if not (isinstance(a, str) and isinstance(b, str)):
             odd = b if isinstance(a, str) else a
-            raise NetworkError(f"unit names are strings; {odd!r} is of type {type(odd).__name__}")
+            raise NetworkError(f"variable names are strings; {odd!r} is of type {type(odd).__name__}")
         parent.append(number.setdefault(a, len(number)))
         child.append(number.setdefault(b, len(number)))
         weight.append(w)
@@ -110,7 +110,7 @@ def from_edges(
         number.setdefault(name, len(number))
     listed = tuple(number)
     if names is not None and len(listed) > len(named):
-        raise NetworkError(f"unit {listed[len(named)]!r} is not among the given names")
+        raise NetworkError(f"variable {listed[len(named)]!r} is not among the given names")
     ends = np.array(parent, np.int64), np.array(child, np.int64)
     arrays = any(issubclass(kind, list | tuple | np.ndarray) for kind in set(map(type, (*weight, *biases.values()))))
     if states is None and not tabled and not arrays:
@@ -204,7 +204,7 @@ def gate_codes(network: Network, gate: GateLike) -> States:
     """The codes of all units from words: by name, or one for all units that have parents."""
     codes = network.gate.copy()
     if isinstance(gate, str):
-        codes[(np.diff(network.graph.indptr) > 0) & (codes != gates.TABLE)] = gate_code(gate, "all units")
+        codes[(np.diff(network.graph.indptr) > 0) & (codes != gates.TABLE)] = gate_code(gate, "all variables")
         return codes
     if not isinstance(gate, Mapping):
         raise NetworkError(f"gate is a word or a mapping from names to words; got {type(gate).__name__}")
@@ -226,7 +226,7 @@ def _names(names: Any, what: str = "names") -> tuple[Any, ...]:
     """Names as a tuple; those of a text are its letters."""
     if isinstance(names, str):
         return tuple(names)
-    return tuple(checks.listed(what, names, "give a list of names, one for each unit", NetworkError))
+    return tuple(checks.listed(what, names, "give a list of names, one for each variable", NetworkError))
 
 
 def _triples(edges: Any) -> Iterable[Any]:
@@ -251,9 +251,9 @@ def from_weight_matrix(
         Square matrix J, a dense array or any scipy sparse matrix; ``J[i, j]`` is the weight from parent j to child i.
         Entries other than zero are edges; a sparse matrix may also store zeros, which are then edges of weight zero.
     bias : array_like, optional
-        One number per unit; zero by default.
+        One number per variable; zero by default.
     names : sequence of str, optional
-        One name per unit; ``u0``, ``u1``, … by default. If the matrix is not lower triangular, units are put in
+        One name per variable; ``u0``, ``u1``, … by default. If the matrix is not lower triangular, variables are put in
         topological order and keep their names.
 
     Returns
@@ -278,10 +278,10 @@ def from_weight_matrix(
         values = matrix[child, parent]
     listed = tuple(f"u{i}" for i in range(n)) if names is None else _names(names)
     if len(listed) != n:
-        raise NetworkError(f"{len(listed)} names were given for {n} units")
+        raise NetworkError(f"{len(listed)} names were given for {n} variables")
     h = np.zeros(n) if bias is None else as_floats(bias)
     if h.shape != (n,):
-        raise NetworkError(f"bias has shape {h.shape}; expected ({n},), one number per unit")
+        raise NetworkError(f"bias has shape {h.shape}; expected ({n},), one number per variable")
     return _assemble(listed, parent.astype(np.int64), child.astype(np.int64), values, h)
 
 
@@ -300,17 +300,18 @@ def layered(
     Parameters
     ----------
     sizes : sequence of int
-        Units in each layer, top to bottom. The bottom layer is the data: an array with as many columns matches it.
+        Variables in each layer, top to bottom. The bottom layer is the data: an array with as many columns matches it.
     rng : int or numpy.random.Generator, optional
         Seed or generator.
     scale : float
         Weights and biases are uniform between ``-scale`` and ``scale``, as in the paper's Figure 5 (``scale=1``).
     autoregressive : bool
-        Add edges inside the bottom layer: its unit k has the units 0 to k-1 among its parents.
+        Add edges inside the bottom layer: its variable k has the variables 0 to k-1 among its parents.
     bottom_names : sequence of str, optional
-        Names of the bottom layer; ``x0``, ``x1``, … by default. Hidden units are ``h1_0``, … from the top layer down.
+        Names of the bottom layer; ``x0``, ``x1``, … by default. Hidden variables are ``h1_0``, … from the top layer
+        down.
     gate : str, sequence or mapping
-        What units are, as in :func:`from_edges`. Weights and biases of noisy-OR units are uniform between 0 and
+        What variables are, as in :func:`from_edges`. Weights and biases of noisy-OR variables are uniform between 0 and
         ``scale``.
     states : mapping or sequence of str, optional
         The names of the states of variables that have others than no and yes, by name; or one list for all variables of
@@ -337,7 +338,7 @@ def layered(
     scale, autoregressive = checks.not_negative("scale", scale), checks.flag("autoregressive", autoregressive)
     bottom = tuple(f"x{k}" for k in range(layers[-1])) if bottom_names is None else _names(bottom_names, "bottom_names")
     if len(bottom) != layers[-1]:
-        raise NetworkError(f"{len(bottom)} names were given for a bottom layer of {layers[-1]} units")
+        raise NetworkError(f"{len(bottom)} names were given for a bottom layer of {layers[-1]} variables")
     hidden = tuple(f"h{d}_{k}" for d, size in enumerate(layers[:-1], 1) for k in range(size))
     ends = np.cumsum(layers)
     parents: list[IndexArray] = []
@@ -374,19 +375,19 @@ def add_column_mixtures(
     scale: float = 0.1,
     strength: float = 2.0,
 ) -> Network:
-    """Make the conditional distributions of units mixtures: each unit gets binary latent variables of its own.
+    """Make the conditional distributions of variables mixtures: each variable gets binary latent variables of its own.
 
-    Such a variable has the parents of its unit, and that unit as its only child.
+    A latent variable has the parents of the variable that it belongs to, and that one as its only child.
 
     A logistic regression then becomes a mixture of two (of up to ``2 ** count``), which can tell cases apart that one
-    cannot. Where a unit and its parents are observed, as in a fully visible network, its latent variables
+    cannot. Where a variable and its parents are observed, as in a fully visible network, its latent variables
     depend on nothing else: one is inferred exactly, and the bound is the log-likelihood itself.
 
     Parameters
     ----------
     network : Network
     units : iterable of str, optional
-        Names of the units that get mixtures; by default the bottom layer, or all units that have parents.
+        Names of the variables that get mixtures; by default the bottom layer, or all variables that have parents.
     count : int
         Latent variables for each of them.
     rng : int or numpy.random.Generator, optional
@@ -394,14 +395,14 @@ def add_column_mixtures(
     scale : float
         Weights into latent variables are uniform between ``-scale`` and ``scale``.
     strength : float
-        Weight from a latent variable to its unit; learning needs a start away from zero. The bias of the unit goes
-        down by half of it, so that its mean input stays.
+        Weight from a latent variable to its variable; learning needs a start away from zero. The bias of the variable
+        goes down by half of it, so that its mean input stays.
 
     Returns
     -------
     Network
         The latent variables of ``x`` are called ``x.switch1``, … and stand before it. So the bottom layer is no longer
-        the last stretch of units: give evidence by name, in a mapping or a DataFrame.
+        the last stretch of variables: give evidence by name, in a mapping or a DataFrame.
 
     Examples
     --------
@@ -454,7 +455,7 @@ def from_networkx(
     Parameters
     ----------
     graph : networkx.DiGraph
-        Its nodes become units; nodes that are not strings are named by ``str(node)``.
+        Its nodes become variables; nodes that are not strings are named by ``str(node)``.
     weight, bias, gate : str
         The edge attribute and the node attributes that hold the parameters and the gate; where they are missing, zero
         and ``"sigmoid"``.
@@ -560,7 +561,7 @@ def _assemble(names: tuple[str, ...], parent: IndexArray, child: IndexArray, wei
 def _check_loops(names: tuple[str, ...], parent: IndexArray, child: IndexArray) -> None:
     loops = np.flatnonzero(parent == child)
     if loops.size:
-        raise NetworkError(f"unit {names[parent[loops[0]]]!r} is its own parent; a unit cannot cause itself")
+        raise NetworkError(f"variable {names[parent[loops[0]]]!r} is its own parent; a variable cannot cause itself")
 
 
 def _sorted(

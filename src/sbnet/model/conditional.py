@@ -229,7 +229,7 @@ def _state(names: tuple[str, ...], parent: str, state: Any) -> int:
     if found is None and len(names) == 2 and not isinstance(state, str) and state in (False, True):
         found = int(state)
     if found is None:
-        known = "units are 0 or 1" if names == NO_YES else f"its states are {shown(names)}"
+        known = "variables are 0 or 1" if names == NO_YES else f"its states are {shown(names)}"
         near = hint(state, names) if isinstance(state, str) else ""
         raise NetworkError(f"parent {parent!r} is given as {checks.shown(state)}; {known}{near}")
     return found

@@ -20,17 +20,17 @@ _Array = TypeVar("_Array", bound="np.ndarray[Any, Any]")
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Graph:
-    """Which units are the parents of which; units are numbers, and parents precede children.
+    """Which variables are the parents of which; variables are numbers, and parents precede children.
 
     Attributes
     ----------
     indptr, parent : arrays of int
-        The parents of unit ``i`` are ``parent[indptr[i]:indptr[i + 1]]``, in rising order.
+        The parents of variable ``i`` are ``parent[indptr[i]:indptr[i + 1]]``, in rising order.
 
     Notes
     -----
     The arrays are read-only, and so is all that follows from them: it is worked out once, however many networks share
-    the graph. Two graphs are equal if they have the same units and edges.
+    the graph. Two graphs are equal if they have the same variables and edges.
 
     Examples
     --------
@@ -49,19 +49,19 @@ class Graph:
         indptr, parent = self.indptr, self.parent
         n_edges = len(parent) if parent.ndim == 1 else -1
         if indptr.ndim != 1 or not len(indptr) or n_edges < 0 or indptr[0] != 0 or indptr[-1] != n_edges:
-            raise NetworkError(f"indptr and parent do not describe the edges of {max(indptr.size - 1, 0)} units")
+            raise NetworkError(f"indptr and parent do not describe the edges of {max(indptr.size - 1, 0)} variables")
         # By comparison, not by differences: those of numbers that no graph has could wrap, and pass.
         if np.any(indptr[1:] < indptr[:-1]):
             raise NetworkError("indptr must not fall")
         child = self.child_of_edge
         if np.any(parent < 0) or np.any(parent >= child):
-            raise NetworkError("parents must precede their children; from_edges() puts units in order")
+            raise NetworkError("parents must precede their children; from_edges() puts variables in order")
         if np.any((parent[1:] <= parent[:-1]) & (child[1:] == child[:-1])):
-            raise NetworkError("the parents of each unit must be in rising order, each once")
+            raise NetworkError("the parents of each variable must be in rising order, each once")
 
     @property
     def n_units(self) -> int:
-        """Number of units."""
+        """Number of variables."""
         return len(self.indptr) - 1
 
     @property
@@ -76,7 +76,7 @@ class Graph:
 
     @cached_property
     def child_indptr(self) -> IndexArray:
-        """The children of unit ``j`` are ``child[child_indptr[j]:child_indptr[j + 1]]``."""
+        """The children of variable ``j`` are ``child[child_indptr[j]:child_indptr[j + 1]]``."""
         counts = np.bincount(self.parent, minlength=self.n_units)
         return read_only(np.concatenate([[0], np.cumsum(counts)]).astype(np.int64))
 
@@ -87,12 +87,12 @@ class Graph:
 
     @cached_property
     def child(self) -> IndexArray:
-        """The children of all units, by parent."""
+        """The children of all variables, by parent."""
         return read_only(self.child_of_edge[self.child_edge])
 
     @cached_property
     def depths(self) -> IndexArray:
-        """Length of the longest path that ends in each unit; units without parents have depth 0."""
+        """Length of the longest path that ends in each variable; variables without parents have depth 0."""
         depth = [0] * self.n_units
         for j, i in zip(self.parent.tolist(), self.child_of_edge.tolist(), strict=True):
             depth[i] = max(depth[i], depth[j] + 1)  # parents come first, so depth[j] is final
@@ -186,4 +186,4 @@ def _cycle(names: Sequence[str], parent: IndexArray, child: IndexArray) -> tuple
         cycle = error.args[1][:-1]
         first = cycle.index(min(cycle))
         return tuple(names[i] for i in [*cycle[first:], *cycle[: first + 1]])
-    raise AssertionError("every unit that waits has a parent that waits, so there is a cycle")
+    raise AssertionError("every variable that waits has a parent that waits, so there is a cycle")

@@ -31,7 +31,7 @@ class NetworkMixture:
     ----------
     networks : tuple of Network
     columns : tuple of str
-        The units, in every one of the networks, that the columns of a table are; all others are hidden.
+        The variables, in every one of the networks, that the columns of a table are; all others are hidden.
 
     Examples
     --------
@@ -47,7 +47,7 @@ class NetworkMixture:
 
     def __post_init__(self) -> None:
         networks = checks.listed("networks", self.networks, "give a list of networks, one or more", NetworkError)
-        columns = checks.listed("columns", self.columns, "give a list of names of units", NetworkError)
+        columns = checks.listed("columns", self.columns, "give a list of names of variables", NetworkError)
         object.__setattr__(self, "networks", tuple(networks))
         object.__setattr__(self, "columns", tuple(columns))
         if not self.networks or not all(isinstance(network, Network) for network in self.networks):
@@ -57,7 +57,7 @@ class NetworkMixture:
                 if not isinstance(name, str) or name not in network._index:
                     raise unknown_unit(name, network.names, "a mixture")
         if len(set(self.columns)) < len(self.columns) or not self.columns:
-            raise NetworkError("the columns of a mixture must be different units, one or more")
+            raise NetworkError("the columns of a mixture must be different variables, one or more")
 
     def __len__(self) -> int:
         return len(self.networks)

@@ -49,7 +49,7 @@ class Network:
     .. math::
         P(S) = \prod_i P(S_i \mid x_i), \qquad x_i = h_i + \sum_j J_{ij} S_j
 
-    A sigmoid unit is on with probability :math:`\sigma(x_i) = 1/(1 + e^{-x_i})`, a noisy-OR unit (the paper's
+    A sigmoid variable is on with probability :math:`\sigma(x_i) = 1/(1 + e^{-x_i})`, a noisy-OR variable (the paper's
     appendix A) with probability :math:`1 - e^{-x_i}`, where no weight and no bias is negative.
 
     A variable with states 0 to K - 1 has K - 1 thresholds, each with an input of its own, to which a parent in state s
@@ -64,9 +64,9 @@ class Network:
     Attributes
     ----------
     names : tuple of str
-        The units, in topological order: every unit comes after its parents.
+        The variables, in topological order: every variable comes after its parents.
     graph : Graph
-        The edges: the parents of unit ``i`` are ``graph.parent[graph.indptr[i]:graph.indptr[i + 1]]``.
+        The edges: the parents of variable ``i`` are ``graph.parent[graph.indptr[i]:graph.indptr[i + 1]]``.
     weight : array of float, shape (n_edges,)
         The weight :math:`J_{ij}` of each edge, in the order of the graph. With more states, a block of them for each
         edge, one after the other: thresholds of the child by states of the parent from 1 on, row by row; none into a
@@ -74,12 +74,12 @@ class Network:
     bias : array of float, shape (n_units,)
         The biases :math:`h_i`. With more states, one for each threshold; zeros for a variable that has a table.
     gate : array of int8, shape (n_units,)
-        What each unit is, as a code: 0, a sigmoid unit, by default; 1, a noisy-OR unit; 2, a table. Names are taken
-        too.
+        What each variable is, as a code: 0, a sigmoid variable, by default; 1, a noisy-OR variable; 2, a table. Names
+        are taken too.
     layers : tuple of int or None
         Sizes of the layers, top to bottom, if the network was built in layers.
     notes : mapping from str to Note
-        What people wrote beside each unit: see :class:`Note`. Empty where nothing was written.
+        What people wrote beside each variable: see :class:`Note`. Empty where nothing was written.
     states : mapping from str to tuple of str
         The names of the states of each variable, in order; ``("no", "yes")`` by default.
     tables : mapping from str to array
@@ -88,9 +88,9 @@ class Network:
 
     Notes
     -----
-    All arrays are read-only. Two networks are equal if they have the same units in the same order, the same edges, and
-    the same numbers, whatever is written beside them; what two states are called is such a note, the names of more are
-    not. Equal networks have equal hashes.
+    All arrays are read-only. Two networks are equal if they have the same variables in the same order, the same edges,
+    and the same numbers, whatever is written beside them; what two states are called is such a note, the names of more
+    are not. Equal networks have equal hashes.
 
     Examples
     --------
@@ -137,7 +137,7 @@ class Network:
 
     @property
     def n_units(self) -> int:
-        """Number of units."""
+        """Number of variables."""
         return len(self.names)
 
     @property
@@ -202,7 +202,7 @@ class Network:
         return {}
 
     def with_notes(self, notes: Mapping[str, Note]) -> Network:
-        """A copy with other notes beside the units that are named.
+        """A copy with other notes beside the variables that are named.
 
         Parameters
         ----------
@@ -225,7 +225,7 @@ class Network:
         return replace(self, notes={**self.notes, **given}, states=states)
 
     def index(self, unit: str | int) -> int:
-        """Position of a unit, given by name or by position.
+        """Position of a variable, given by name or by position.
 
         Parameters
         ----------
@@ -244,15 +244,15 @@ class Network:
         try:
             position = operator.index(unit)
         except TypeError:
-            raise NetworkError(f"a unit is given by its name or its number; got {checks.shown(unit)}") from None
+            raise NetworkError(f"a variable is given by its name or its number; got {checks.shown(unit)}") from None
         if not 0 <= position < self.n_units:
             raise NetworkError(
-                f"there is no unit number {checks.shown(position)}; the network has units 0 to {self.n_units - 1}"
+                f"there is no variable number {checks.shown(position)}; the network has 0 to {self.n_units - 1}"
             )
         return position
 
     def parents(self, unit: str | int) -> tuple[str, ...]:
-        """Names of the parents of a unit.
+        """Names of the parents of a variable.
 
         Parameters
         ----------
@@ -267,7 +267,7 @@ class Network:
         return tuple(self.names[j] for j in self.graph.parent[self.graph.indptr[i] : self.graph.indptr[i + 1]])
 
     def children(self, unit: str | int) -> tuple[str, ...]:
-        """Names of the children of a unit.
+        """Names of the children of a variable.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class Network:
         return tuple(self.names[i] for i in graph.child[graph.child_indptr[j] : graph.child_indptr[j + 1]])
 
     def conditional(self, unit: str | int, given: Any = None) -> Conditional:
-        """P(unit = 1) for chosen states of its parents, as a table of probabilities.
+        """P(variable = 1) for chosen states of its parents, as a table of probabilities.
 
         Parameters
         ----------
@@ -408,7 +408,7 @@ class Network:
             is zero where there is no edge; or a mapping from (parent, child) to the weights that change, which are
             arrays where there are more than two states.
         bias : array_like or mapping, optional
-            One number per unit, or a mapping from names to the biases that change.
+            One number per variable, or a mapping from names to the biases that change.
         tables : mapping, optional
             The tables that change, by name.
 
@@ -467,7 +467,7 @@ class Network:
         return values
 
     def subnetwork(self, units: Iterable[str | int]) -> Network:
-        """The network of the given units and the edges among them, in the order of this network.
+        """The network of the given variables and the edges among them, in the order of this network.
 
         Parents that are left out are in their first state, which is what no edge says.
 

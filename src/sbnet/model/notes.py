@@ -12,14 +12,14 @@ from sbnet.errors import NetworkError, hint
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What people write beside a unit. None of it changes an answer; words in evidence are read by it.
+    """What people write beside a variable. None of it changes an answer; words in evidence are read by it.
 
     Attributes
     ----------
     about : str
-        What the unit stands for, in words: "influenza".
+        What the variable stands for, in words: "influenza".
     group : str
-        A free word for units that belong together; "causes" and "findings" are usual.
+        A free word for variables that belong together; "causes" and "findings" are usual.
     source : str
         Where its numbers come from.
     note : str
@@ -83,7 +83,7 @@ def notes_of(names: Sequence[str], given: Any) -> Mapping[str, Note]:
         if note is NOTHING:  # so that units can be renamed as long as nothing is written beside them
             continue
         if name not in notes:
-            raise NetworkError(f"a note is about {name!r}, which is not a unit{hint(name, names)}")
+            raise NetworkError(f"a note is about {name!r}, which is not a variable{hint(name, names)}")
         if not isinstance(note, Note):
             raise NetworkError(f"the note of {name!r} is {note!r}; write Note(about=…)")
         notes[name] = note

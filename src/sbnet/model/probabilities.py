@@ -37,7 +37,7 @@ def noisy_or(
     about: Mapping[str, str] | None = None,
     group: Mapping[str, str] | None = None,
 ) -> Network:
-    r"""Build a network of causes and effects from probabilities, with noisy-OR units.
+    r"""Build a network of causes and effects from probabilities, with noisy-OR variables.
 
     An effect is off only if every cause that is present fails to produce it, each on its own, and the leak fails too:
 
@@ -61,8 +61,8 @@ def noisy_or(
         small leak, say 0.001, gives better ones and is often nearer the truth. Of an effect with more than two states,
         probabilities as in `causes`. It is a cause of its own that is always present, apart from all others.
     prior : float or mapping, optional
-        The probability of each unit that is only a cause, by name or one for all; of one with more than two states, a
-        mapping from its states, or a list.
+        The probability of each variable that is only a cause, by name or one for all; of one with more than two states,
+        a mapping from its states, or a list.
     states : mapping, optional
         The names of the states of variables that have others than no and yes, in order.
     is_a : mapping, optional
@@ -71,18 +71,18 @@ def noisy_or(
         0.3 times its probability and to more specific ones as often as their leaks say; see
         :mod:`sbnet.model.hierarchy`. Effects of two states only, and leaks other than zero make sense of it.
     about, group : mapping, optional
-        What units stand for, and groups of them, by name: see :class:`Note`. "causes" and "findings" are the usual
+        What variables stand for, and groups of them, by name: see :class:`Note`. "causes" and "findings" are the usual
         groups.
 
     Returns
     -------
     Network
-        Units that are only causes are sigmoid units without parents; effects are noisy-OR units.
+        Variables that are only causes are sigmoid variables without parents; effects are noisy-OR variables.
 
     Notes
     -----
-    A cause that *prevents* an effect has no place in a noisy-OR: give that effect a sigmoid unit
-    (:func:`from_probabilities`), or name a unit for the absence of what prevents. A noisy-AND is a noisy-OR of
+    A cause that *prevents* an effect has no place in a noisy-OR: give that effect a sigmoid variable
+    (:func:`from_probabilities`), or name a variable for the absence of what prevents. A noisy-AND is a noisy-OR of
     absences: "does not start" has the causes "no fuel" and "no spark".
 
     Examples
@@ -192,7 +192,7 @@ def from_probabilities(
     every = tuple(first | effects)
     known = states_of(every, states, dict.fromkeys(every, NOTHING))
     leaks = _by_name("leak", leak, effects, "the effects", known)
-    priors = {} if prior is None else _by_name("prior", prior, first, "the units without causes", known)
+    priors = {} if prior is None else _by_name("prior", prior, first, "the variables without causes", known)
     for name in first:
         if name not in priors:
             raise NetworkError(f"{name!r} has no prior; give prior={{{name!r}: 0.05, …}}, or one number for all")
@@ -314,7 +314,7 @@ def _kinds(gate: Any, effects: Iterable[str]) -> dict[str, str]:
         given = checks.mapping("gate", gate, "give 'sigmoid' or 'noisy-or', or a mapping from effects to these words")
     kinds = {effect: given.get(effect, "sigmoid") for effect in effects}
     for effect, kind in kinds.items():
-        if gate_code(kind, "all units" if isinstance(gate, str) else repr(effect)) == gates.TABLE:
+        if gate_code(kind, "all variables" if isinstance(gate, str) else repr(effect)) == gates.TABLE:
             raise NetworkError(
                 f"the gate of {effect!r} is 'table'; from_edges(tables=…) takes the probabilities of one"
             )
@@ -378,7 +378,7 @@ class Nearest(NamedTuple):
 
 
 def nearest(network: Network, unit: str | int, *, gate: str, probability: float = 0.5, rng: Any = 0) -> Nearest:
-    """Replace a unit by the nearest sigmoid or noisy-OR unit, and say what error that makes.
+    """Replace a variable by the nearest sigmoid or noisy-OR variable, and say what error that makes.
 
     Parameters
     ----------
@@ -406,7 +406,7 @@ def nearest(network: Network, unit: str | int, *, gate: str, probability: float 
     (0.04, np.False_)
     """
     check_network(network)
-    network.check_binary("the nearest unit of another gate", "subnetwork() leaves such variables out")
+    network.check_binary("the nearest variable of another gate", "subnetwork() leaves such variables out")
     checks.choice("gate", gate, gates.NAMES[:2])
     generator = checks.generator(rng)
     probability = checks.fraction("probability", probability)

@@ -69,7 +69,7 @@ def states_of(names: Sequence[str], given: Any, notes: Mapping[str, Note]) -> St
     # Units can be renamed as long as nothing is said of their states.
     for name, listed in (given.own if isinstance(given, StatesByName) else given).items():
         if name not in notes:
-            raise NetworkError(f"states are given for {name!r}, which is not a unit{hint(str(name), names)}")
+            raise NetworkError(f"states are given for {name!r}, which is not a variable{hint(str(name), names)}")
         states, noted = checked_states(name, listed), notes[name].states
         if noted and states not in (noted, NO_YES):
             raise NetworkError(
@@ -181,7 +181,7 @@ def tables_of(
     tables = {}
     for name, table in checks.mapping("tables", given, wanted, NetworkError).items():
         if name not in number:
-            raise NetworkError(f"a table is given for {name!r}, which is not a unit{hint(str(name), names)}")
+            raise NetworkError(f"a table is given for {name!r}, which is not a variable{hint(str(name), names)}")
         i = number[name]
         parents = [names[j] for j in graph.parent[graph.indptr[i] : graph.indptr[i + 1]]]
         tables[name] = checked_table(name, parents, states, table)

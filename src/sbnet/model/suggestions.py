@@ -32,9 +32,9 @@ def check_kinds(network: Network, evidence: Any) -> None:
         raise EvidenceError("the network comes first, then the evidence; they are given the other way round")
     check_network(network)
     if isinstance(evidence, Network):
-        raise EvidenceError(f"evidence is a Network; write a mapping from units to 0 or 1: {_example(network, None)}")
+        raise EvidenceError(f"evidence is a Network; write a mapping from names to 0 or 1: {_example(network, None)}")
     if isinstance(evidence, str | bytes):
-        way_out = f"write a mapping from units to 0 or 1: {_example(network, evidence)}"
+        way_out = f"write a mapping from names to 0 or 1: {_example(network, evidence)}"
         raise EvidenceError(f"evidence is the text {evidence[:60]!r}; {way_out}")
     if isinstance(evidence, Iterator):
         raise EvidenceError(f"evidence is a {type(evidence).__name__}; write list(...) around it for a table of rows")
@@ -56,7 +56,7 @@ def warn_of_near_names(linked: Mapping[str, int], bias: Mapping[str, float]) -> 
         alike = [other for other in linked if _digits(other) == _digits(name)]  # x1 and x2 are two units
         near = near_name(name, alike, 0.7)
         if near is not None:
-            text = f"unit {name!r} has a bias and no edges; did you mean {near!r}? If not, list it in names"
+            text = f"variable {name!r} has a bias and no edges; did you mean {near!r}? If not, list it in names"
             warnings.warn(text, NearNameWarning, stacklevel=3)
 
 

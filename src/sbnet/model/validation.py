@@ -18,37 +18,37 @@ MAX_PARAMETER = 1e8
 """Largest weight or bias: beyond it a double no longer tells the sum of inputs to a nat."""
 _RANGE = f"parameters must be finite, and at most {MAX_PARAMETER:.0e} in size"
 _NOT_NEGATIVE = (
-    "a noisy-OR unit takes -ln(1 - p), which is not negative. A cause that prevents needs a sigmoid unit, "
-    "or a unit for its absence"
+    "a noisy-OR variable takes -ln(1 - p), which is not negative. A cause that prevents needs a sigmoid variable, "
+    "or a variable for its absence"
 )
 
 
 def check_names(names: Sequence[str]) -> None:
     if not names:
-        raise NetworkError("the network is empty; give at least one unit, by an edge or by a bias")
+        raise NetworkError("the network is empty; give at least one variable, by an edge or by a bias")
     for name in names:
         check_name(name)
     if len(set(names)) < len(names):
         seen: set[str] = set()
         double = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise NetworkError(f"two units are called {double!r}; names must differ")
+        raise NetworkError(f"two variables are called {double!r}; names must differ")
 
 
 def check_name(name: Any) -> None:
     if not isinstance(name, str):
-        raise NetworkError(f"unit names are strings; {checks.shown(name)} is of type {type(name).__name__}")
+        raise NetworkError(f"variable names are strings; {checks.shown(name)} is of type {type(name).__name__}")
     if not name:
-        raise NetworkError("a unit has an empty name")
+        raise NetworkError("a variable has an empty name")
 
 
 def check_units(names: Sequence[str], graph: Graph, layers: tuple[int, ...] | None) -> None:
     """One name for each unit of the graph, and layers that add up."""
     n = len(names)
     if graph.n_units != n:
-        units = count(graph.n_units, "unit")
-        raise NetworkError(f"the graph has {units}, the network {count(n, 'name')}; each unit needs one")
+        units = count(graph.n_units, "variable")
+        raise NetworkError(f"the graph has {units}, the network {count(n, 'name')}; each variable needs one")
     if layers is not None and (sum(layers) != n or min(layers) < 1):
-        raise NetworkError(f"layers {layers} do not add up to {n} units")
+        raise NetworkError(f"layers {layers} do not add up to {n} variables")
 
 
 def check_shapes(names: Sequence[str], graph: Graph, weight: FloatArray, bias: FloatArray, model: Model) -> None:
@@ -58,7 +58,7 @@ def check_shapes(names: Sequence[str], graph: Graph, weight: FloatArray, bias: F
         whose = "edge" if binary else "threshold of a child and state of its parent from 1 on, edge by edge"
         raise NetworkError(f"weight has shape {weight.shape}; expected ({n_edges},), one number per {whose}")
     if bias.shape != (n,):
-        whose = "unit" if binary else "threshold: a variable with K states has K - 1"
+        whose = "variable" if binary else "threshold: a variable with K states has K - 1"
         raise NetworkError(f"bias has shape {bias.shape}; expected ({n},), one number per {whose}")
     tabled = np.repeat(model.gate == gates.TABLE, model.n_states - 1) & (bias != 0.0)
     if tabled.any():
@@ -84,7 +84,7 @@ def check_parameters(names: Sequence[str], graph: Graph, weight: FloatArray, bia
     for values, bad, called, wanted in (
         (bias, ~(np.abs(bias) <= MAX_PARAMETER), lambda k: f"the bias of {unit(k)}", _RANGE),
         (weight, ~(np.abs(weight) <= MAX_PARAMETER), edge, _RANGE),
-        (bias, noisy_bias & (bias < 0.0), lambda k: f"the leak of noisy-OR unit {unit(k)}", _NOT_NEGATIVE),
+        (bias, noisy_bias & (bias < 0.0), lambda k: f"the leak of noisy-OR variable {unit(k)}", _NOT_NEGATIVE),
         (weight, noisy_weight & (weight < 0.0), edge, _NOT_NEGATIVE),
     ):
         if bad.any():
@@ -102,10 +102,10 @@ def checked_gates(gate: Any, names: Sequence[str], tables: Mapping[str, Any]) ->
     if isinstance(gate, np.ndarray) and gate.dtype.kind in "biuf":
         codes = gate
     else:
-        given = checks.listed("gate", gate, f"give one code per unit: {known}", NetworkError)
+        given = checks.listed("gate", gate, f"give one code per variable: {known}", NetworkError)
         codes = np.array([_code(one) for one in given])
     if codes.shape != (len(names),):
-        raise NetworkError(f"gate has shape {codes.shape}; expected ({len(names)},), one code per unit")
+        raise NetworkError(f"gate has shape {codes.shape}; expected ({len(names)},), one code per variable")
     bad = np.flatnonzero(~np.isin(codes, np.arange(len(gates.NAMES))))
     if bad.size:
         raise NetworkError(f"the gate of {names[bad[0]]!r} is {checks.shown(given[bad[0]])}; the gates are {known}")

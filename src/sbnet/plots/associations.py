@@ -33,14 +33,14 @@ def associations(
     ----------
     density : SBNDensity
         Fitted. With ``hidden=0, column_mixtures=0`` all there is to tell is in the edges; otherwise they are what
-        hidden units leave. Of several orders the mean weight of a pair is drawn.
+        hidden variables leave. Of several orders the mean weight of a pair is drawn.
     about : str, optional
         How much does each of the other columns tell about this one?
     most : int
         Pairs to draw.
     bootstrap : int
-        Learn again from so many tables of rows drawn with replacement, without hidden units, and write beside each edge
-        in how many of them there is one of the same sign. 20 tell accidents from what is stable.
+        Learn again from so many tables of rows drawn with replacement, without hidden variables, and write beside each
+        edge in how many of them there is one of the same sign. 20 tell accidents from what is stable.
     X : table, optional
         The table that the density was fitted to; a bootstrap needs it.
     random_state : int

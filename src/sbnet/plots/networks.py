@@ -38,13 +38,13 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     Parameters
     ----------
     net : Network
-        At most 2,000 units; :meth:`sbnet.Network.subnetwork` takes a part of a larger one.
+        At most 2,000 variables; :meth:`sbnet.Network.subnetwork` takes a part of a larger one.
     evidence : mapping or sequence, optional
-        One pattern. Observed units become squares, black for 1 and white for 0.
+        One pattern. Observed variables become squares, black for 1 and white for 0.
     means : array_like or Posterior, optional
-        Fill hidden units by their mean, from 0 to 1: one number per unit, a mapping from names (units left out stay
-        white), or anything with an attribute ``means``. Of a variable with more than two states it is the probability
-        that it is not in the first, and observed ones are black in all others.
+        Fill hidden variables by their mean, from 0 to 1: one number per variable, a mapping from names (variables left
+        out stay white), or anything with an attribute ``means``. Of a variable with more than two states it is the
+        probability that it is not in the first, and observed ones are black in all others.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
@@ -55,13 +55,14 @@ def network(net: Network, *, evidence: EvidenceLike | None = None, means: Any = 
     Notes
     -----
     Positive weights are blue, negative ones orange. Small networks show their numbers too: weights on up to 20 edges,
-    and biases other than zero, marked h, beside up to 20 units. Beyond 60 units the names are left out; beyond 20,000
-    edges only the heaviest are drawn.
+    and biases other than zero, marked h, beside up to 20 variables. Beyond 60 variables the names are left out; beyond
+    20,000 edges only the heaviest are drawn.
 
-    A noisy-OR unit has the mark ∨, and the picture a line that says so; its weights are -ln(1 - p) of its causes.
+    A noisy-OR variable has the mark ∨, and the picture a line that says so; its weights are -ln(1 - p) of its causes.
 
-    A network of many levels with few units in each, such as a density whose columns are parents of one another, would
-    be a thin strip. It is shown as the heat map of :func:`weights`, with states and means in a stripe at its left.
+    A network of many levels with few variables in each, such as a density whose columns are parents of one another,
+    would be a thin strip. It is shown as the heat map of :func:`weights`, with states and means in a stripe at its
+    left.
 
     Examples
     --------
@@ -142,7 +143,7 @@ def _means(net: Network, means: Any) -> FloatArray:
         if full.shape == net.bias.shape:
             full = np.minimum(np.bincount(net.columns[0], full, net.n_units), 1.0)
         if full.shape != (net.n_units,):
-            raise ParameterError(f"means have shape {full.shape}; expected ({net.n_units},), one for every unit")
+            raise ParameterError(f"means have shape {full.shape}; expected ({net.n_units},), one for every variable")
     return full
 
 

@@ -26,9 +26,10 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     Parameters
     ----------
     network : Network
-        At most 2,000 units; :meth:`sbnet.Network.subnetwork` takes a part of a larger one.
+        At most 2,000 variables; :meth:`sbnet.Network.subnetwork` takes a part of a larger one.
     order : sequence of str or int, optional
-        The units to show, by name or number, in the order of rows and columns; by default all of them, parents first.
+        The variables to show, by name or number, in the order of rows and columns; by default all of them, parents
+        first.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
@@ -42,7 +43,7 @@ def weights(network: Network, *, order: Sequence[str | int] | None = None, ax: A
     with several weights the largest is shown, and of one into a table four times the largest difference that the
     parent makes to a probability. Where there is
     no edge the picture is blank; rows without parents and columns without children, at the ends, are left out. If a few
-    weights are far larger than all others they share the darkest colour. Of many units only some have their names
+    weights are far larger than all others they share the darkest colour. Of many variables only some have their names
     beside them.
 
     Examples
@@ -82,19 +83,19 @@ def receptive_fields(
     pixels: Sequence[str | int] | None = None,
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw what hidden units paint: the weights from each to the pixels, as an image.
+    """Draw what hidden variables paint: the weights from each to the pixels, as an image.
 
     Parameters
     ----------
     network : Network
-        Its pixels are children of the units drawn.
+        Its pixels are children of the variables drawn.
     shape : (int, int)
         Rows and columns of an image.
     units : sequence of str or int, optional
-        The units to draw, by name or number; by default all that are parents of pixels without being pixels, or
+        The variables to draw, by name or number; by default all that are parents of pixels without being pixels, or
         latent variables of column mixtures, themselves.
     pixels : sequence of str or int, optional
-        The units that are pixels, row by row; by default the last of the network, without such latent variables.
+        The variables that are pixels, row by row; by default the last of the network, without such latent variables.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
@@ -104,8 +105,8 @@ def receptive_fields(
 
     Notes
     -----
-    All images share one scale of colours, that of :func:`weights`: a blue pixel is likelier where the unit is on, an
-    orange one less likely. Pixels that are no children of a unit are blank.
+    All images share one scale of colours, that of :func:`weights`: a blue pixel is likelier where the variable is on,
+    an orange one less likely. Pixels that are no children of a variable are blank.
 
     Examples
     --------
@@ -151,8 +152,8 @@ def check_size(network: Network) -> None:
     check_network(network)
     if network.n_units > MAX_UNITS:
         raise ParameterError(
-            f"the network has {network.n_units:,} units; a drawing shows at most {MAX_UNITS:,}. "
-            "Draw a part of it: network.subnetwork(units)"
+            f"the network has {network.n_units:,} variables; a drawing shows at most {MAX_UNITS:,}. "
+            "Draw a part of it: network.subnetwork(variables)"
         )
 
 
@@ -160,10 +161,10 @@ def _distinct(network: Network, name: str, units: Sequence[str | int]) -> list[i
     """Units by number; each once."""
     places = [network.index(unit) for unit in checks.units(name, units)]
     if not places:
-        raise ParameterError("no units were named; leave the argument out to draw all of them")
+        raise ParameterError("no variables were named; leave the argument out to draw all of them")
     for k, place in enumerate(places):
         if place in places[:k]:
-            raise ParameterError(f"unit {network.names[place]!r} is named twice")
+            raise ParameterError(f"variable {network.names[place]!r} is named twice")
     return places
 
 
@@ -180,7 +181,7 @@ def _pixels(network: Network, count: int, pixels: Sequence[str | int] | None) ->
         found = [i for i, name in enumerate(network.names) if not _is_latent(network, name)][-count:]
     if len(found) != count:
         raise ParameterError(
-            f"an image of this shape has {count} pixels, but there are {len(found)} units for them; "
+            f"an image of this shape has {count} pixels, but there are {len(found)} variables for them; "
             "give shape=(rows, columns), or pixels= with their names"
         )
     return found
@@ -193,7 +194,7 @@ def _painters(network: Network, pixels: Sequence[int]) -> list[int]:
     found = [i for i in found if not _is_latent(network, network.names[i])]
     if not found:
         raise ParameterError(
-            "no hidden unit is a parent of a pixel, so there is nothing to draw; name the units: units=[...]"
+            "no hidden variable is a parent of a pixel, so there is nothing to draw; name the variables: units=[...]"
         )
     return found
 

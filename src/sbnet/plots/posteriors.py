@@ -29,7 +29,7 @@ def means(
     by: Literal["change", "mean"] = "change",
     ax: Axes | None = None,
 ) -> Axes:
-    """Draw the means of hidden units, ranked, each beside its mean before the evidence.
+    """Draw the means of hidden variables, ranked, each beside its mean before the evidence.
 
     Parameters
     ----------
@@ -37,11 +37,11 @@ def means(
         One answer: of :func:`sbnet.infer`, or a row of :func:`sbnet.infer_many`.
     intervals : mapping, optional
         Drawn as whiskers: what :func:`sbnet.posterior_intervals` returns, or any mapping from names to two bounds.
-        Units left out have none.
+        Variables left out have none.
     n : int
-        How many units are drawn, at most.
+        How many variables are drawn, at most.
     by : {"change", "mean"}
-        What comes first: the units that the evidence moved most, up or down, or those with the largest means.
+        What comes first: the variables that the evidence moved most, up or down, or those with the largest means.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
@@ -75,7 +75,7 @@ def means(
         intervals = _by_title(net, intervals)
     bounds, hidden = _bounds(names, intervals), np.flatnonzero(hidden)
     if not hidden.size:
-        raise ParameterError("all units are observed; there are no means to draw")
+        raise ParameterError("all variables are observed; there are no means to draw")
     size = np.abs(mean - prior)[hidden].round(12) if by == "change" else mean[hidden]
     shown = hidden[np.lexsort((-mean[hidden], -size))][:n]  # equal ones by mean, then in the order of the network
     ax = axes_of(ax, 6.4, 1.3 + 0.3 * len(shown))
@@ -135,14 +135,14 @@ def trace(posterior: Posterior, *, ax: Axes | None = None) -> Axes:
 
 
 def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None = None) -> Axes:
-    """Draw where a bound comes from: what each unit adds to it, by term.
+    """Draw where a bound comes from: what each variable adds to it, by term.
 
     Parameters
     ----------
     posterior : Posterior or Breakdown
         An answer of :class:`sbnet.MeanField`, or what its ``breakdown()`` returns.
     n : int
-        How many units are drawn, at most: those that add or take most.
+        How many variables are drawn, at most: those that add or take most.
     ax : matplotlib.axes.Axes, optional
         Where to draw; by default in a new figure of a fitting size.
 
@@ -152,7 +152,7 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
 
     Notes
     -----
-    The sums over all units stand in the legend; what units that are not drawn add stands below the axis.
+    The sums over all variables stand in the legend; what variables that are not drawn add stands below the axis.
 
     Examples
     --------
@@ -210,14 +210,14 @@ def _by_title(network: Network, intervals: Any) -> Any:
 def _bounds(names: list[str], intervals: Mapping[str, tuple[float, float]] | None) -> FloatArray:
     """A lower and an upper bound for each row; NaN where no interval is given."""
     bounds = np.full((len(names), 2), np.nan)
-    wanted = "give a mapping from units to two bounds, such as {'rain': (0.2, 0.4)}"
+    wanted = "give a mapping from variables to two bounds, such as {'rain': (0.2, 0.4)}"
     for name, interval in checks.mapping("intervals", {} if intervals is None else intervals, wanted).items():
         both = checks.numbers(f"intervals[{name!r}]", interval, wanted)
         if both.shape != (2,):
             raise ParameterError(f"intervals[{name!r}] is {checks.shown(interval)}; {wanted}")
         low, high = both.tolist()
         if not 0.0 <= low <= high <= 1.0:
-            raise ParameterError(f"the interval of unit {name!r} runs from {low} to {high}; it must lie within 0 and 1")
+            raise ParameterError(f"the interval of {name!r} runs from {low} to {high}; it must lie within 0 and 1")
         if name not in names:
             raise unknown_unit(name, names, "intervals")
         bounds[names.index(name)] = low, high

@@ -167,7 +167,7 @@ def one(key: Any, n: int) -> int:
     try:
         row = operator.index(key)
     except TypeError:
-        raise KindError(f"a row is given by its number, a unit by its name; got {checks.shown(key)}") from None
+        raise KindError(f"a row is given by its number, a variable by its name; got {checks.shown(key)}") from None
     if not -n <= row < n:
         known = f"it has rows 0 to {n - 1}" if n else "it is empty"
         raise RowError(f"there is no row {checks.shown(row)} in this batch; {known}")

@@ -52,7 +52,7 @@ Table: TypeAlias = "Frame | Sequence[Mapping[Any, Any]] | Sequence[Sequence[floa
 EvidenceLike: TypeAlias = "OnePattern | Table | ArrayLike | pandas.Series[Any]"
 
 _NUMBERS = (int, float, np.integer, np.bool_)
-_BINARY = 'units are binary: 0, 1 or NaN for "not observed"'
+_BINARY = 'variables are binary: 0, 1 or NaN for "not observed"'
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ def _series(evidence: Any) -> Any:
         return evidence.to_numpy(dtype=object, na_value=None)
     if not evidence.index.is_unique:
         double = evidence.index[evidence.index.duplicated()][0]
-        raise EvidenceError(f"evidence names unit {double!r} twice")
+        raise EvidenceError(f"evidence names variable {double!r} twice")
     return dict(evidence.items())
 
 
@@ -196,7 +196,7 @@ class _Reader:
         if array.dtype.names is not None and array.ndim == 1:
             return self.sheet(frames.sheet(array, self.gone))
         if array.ndim not in (1, 2):
-            expected = "expected one pattern or a table of rows by units"
+            expected = "expected one pattern or a table of rows by variables"
             raise EvidenceError(f"evidence has {array.ndim} dimensions; {expected}")
         return self.array(np.atleast_2d(array), single=array.ndim == 1)
 
@@ -209,7 +209,7 @@ class _Reader:
         units = [_unit_index(self.network, label) for label in labels]
         if len(set(units)) < len(units):
             double = next(label for k, label in enumerate(labels) if units[k] in units[:k])
-            raise EvidenceError(f"the table has two columns for unit {double!r}")
+            raise EvidenceError(f"the table has two columns for variable {double!r}")
         names = tuple(self.network.names[i] for i in units)
         return self.sheet(frames.from_frame(frame, names, self.gone))
 
@@ -244,7 +244,7 @@ class _Reader:
                 if i in given:
                     where = "" if single else f" in row {r}"
                     raise EvidenceError(
-                        f"evidence{where} names unit {self.network.names[i]!r} twice, as {given[i]!r} and as {key!r}"
+                        f"evidence{where} names variable {self.network.names[i]!r} twice, as {given[i]!r} and {key!r}"
                     )
                 given[i] = key
                 cells.setdefault(i, [None] * len(rows))[r] = value
@@ -290,7 +290,7 @@ class _Reader:
         states = self.hidden(sheet.n_rows) if states is None else states
         for i, k in zip(units, range(len(sheet.columns)) if columns is None else columns, strict=True):
             name = repr(self.network.names[i])
-            what = f"unit {name}" if records else f"column {k} ({name})"
+            what = f"variable {name}" if records else f"column {k} ({name})"
             states[:, i] = self.column(sheet, int(k), int(i), what, "" if records and single else None)
         return Reading(states, single)
 
@@ -336,8 +336,8 @@ class _Reader:
         """Fewer columns than units are the last units, the bottom layer."""
         if width > self.network.n_units:
             raise EvidenceError(
-                f"evidence has {width} columns, but the network has only {self.network.n_units} units; "
-                "rows are patterns, columns are units"
+                f"evidence has {width} columns, but the network has only {self.network.n_units} variables; "
+                "rows are patterns, columns are variables"
             )
         return self.network.n_units - width
 
@@ -351,12 +351,12 @@ def _unit_index(network: Network, key: Any) -> int:
             called = [one for one, note in network.notes.items() if note.about and note.about == key]
             if called:  # as terms of a catalogue are
                 raise UnknownUnitError(
-                    f"evidence names {key!r}, which is what unit {called[0]!r} is about; write its name"
+                    f"evidence names {key!r}, which is what variable {called[0]!r} is about; write its name"
                 )
             raise unknown_unit(key, network.names, "evidence")
         return network._index[key]
     if checks.is_whole(key):
         if 0 <= key < network.n_units:
             return int(key)
-        raise EvidenceError(f"evidence names unit number {key}; the network has units 0 to {network.n_units - 1}")
-    raise EvidenceError(f"evidence names units by name or by number; got {key!r}")
+        raise EvidenceError(f"evidence names variable number {key}; the network has 0 to {network.n_units - 1}")
+    raise EvidenceError(f"evidence names variables by name or by number; got {key!r}")

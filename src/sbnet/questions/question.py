@@ -435,7 +435,7 @@ def _question(
         r, i = (int(k) for k in np.argwhere(clash)[0])
         seen, at = (state_word(network, i, state) for state in (states[r, i], held[0 if len(held) == 1 else r, i]))
         raise EvidenceError(
-            f"unit {network.names[i]!r} is observed as {seen} and held at {at} by do, in row {r}; "
+            f"variable {network.names[i]!r} is observed as {seen} and held at {at} by do, in row {r}; "
             "such evidence is impossible: leave it out of one of the two"
         )
     return Question(network, states, single, Conditions(held, tuple(kept), constant, slack))
@@ -468,8 +468,8 @@ def _logarithms(network: Network, unit: Any, given: Any, where: str) -> tuple[fl
             strange = next((key for key in given if find(states, key) is None), None)
             near = "" if strange is None else hint(strange, states)
             raise EvidenceError(
-                f"unit {name!r} holds {checks.shown(given)}{where}; soft evidence by name has a likelihood for each of "
-                f"its states, {shown(states)}, zero for those that are ruled out{near}"
+                f"variable {name!r} holds {checks.shown(given)}{where}; soft evidence by name has a likelihood for "
+                f"each of its states, {shown(states)}, zero for those that are ruled out{near}"
             )
         values = [named[k] for k in range(len(states))]
     try:
@@ -477,11 +477,9 @@ def _logarithms(network: Network, unit: Any, given: Any, where: str) -> tuple[fl
     except (TypeError, ValueError, OverflowError):
         found = np.empty(0)
     if found.shape != (len(states),) or not (((found >= 0.0) & (found < math.inf)).all() and found.sum() > 0.0):
-        meant = (
-            "a pair of likelihoods, of the report if the unit is 0 and if it is 1: finite, not negative and not both"
-        )
+        meant = "a pair of likelihoods, of the report if it is 0 and if it is 1: finite, not negative and not both"
         if len(states) > 2:
             meant = f"a likelihood of the report for each of its {len(states)} states, in their order or by name: "
             meant += "finite, not negative and not all"
-        raise EvidenceError(f"unit {name!r} holds {checks.shown(given)}{where}; soft evidence is {meant} zero")
+        raise EvidenceError(f"variable {name!r} holds {checks.shown(given)}{where}; soft evidence is {meant} zero")
     return tuple(math.log(value) if value else -math.inf for value in found.tolist())

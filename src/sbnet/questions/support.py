@@ -42,7 +42,7 @@ EXCLUDED = 2000.0
 
 def refusal(reason: str = NO_STATE) -> EvidenceError:
     """What is said where an answer would be nothing but a posterior."""
-    return EvidenceError(f"{reason}; leave out a finding, or give the unit a leak")
+    return EvidenceError(f"{reason}; leave out a finding, or give the variable a leak")
 
 
 def depth(network: Network) -> float:

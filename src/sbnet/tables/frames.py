@@ -374,7 +374,7 @@ def zone_of(kind: Any) -> str | None:
 
 def dates(name: str) -> TableError:
     """An error for dates where states are wanted."""
-    return TableError(f"column {name!r} holds dates or times; a unit is 0 or 1. Leave the column out, or recode it")
+    return TableError(f"column {name!r} holds dates or times; a variable is 0 or 1. Leave the column out, or recode it")
 
 
 def _nested(name: str, value: Any) -> TableError:

@@ -191,9 +191,9 @@ def _text(file: Any, what: str, hints: Hints, again: Any) -> Source:
     rows = _parsed(chain([first], lines), what, delimiter, skipped=int(announced is not None))
     names = tuple(name.strip() for name in next(rows, (1, ()))[1])
     if not any(names):
-        raise TableError(f"{what} is empty; its first line must name the units")
+        raise TableError(f"{what} is empty; its first line must name the variables")
     if not hints.lenient and (double := _twice(names)) is not None:
-        raise TableError(f"the first line of {what} names unit {double!r} twice")
+        raise TableError(f"the first line of {what} names variable {double!r} twice")
     return Source(what, names, _in_blocks(rows), "on line", delimiter, again)
 
 

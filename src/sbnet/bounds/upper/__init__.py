@@ -97,9 +97,9 @@ class UpperBound(Readable):
     exact : bool
         Is the bound ln P itself, but for that margin, because everything could be summed?
     n_subproblems : int
-        Number of parts into which the states of the hidden units were split; one without conditioning.
+        Number of parts into which the states of the hidden variables were split; one without conditioning.
     conditioned : tuple of str
-        The units at which they were split.
+        The variables at which they were split.
     impossible : str
         Why the evidence is impossible, if it is: then the bound is minus infinity.
 
@@ -128,7 +128,7 @@ class UpperBound(Readable):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class UpperBounds(Batch[UpperBound]):
-    """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of units for each row.
+    """An :class:`UpperBound` for each row of a table: arrays of shape (n,), and a tuple of variables for each row.
 
     ``bounds[3]`` is that of row 3; a slice, or an array of row numbers or of truth values, gives those of some rows.
 
@@ -211,25 +211,25 @@ def upper_bound(
 ) -> UpperBound | UpperBounds:
     r"""A rigorous upper bound on the log-likelihood of the evidence, in nats.
 
-    Hidden units are summed out one by one with Hölder's inequality; :mod:`sbnet.bounds.upper` has the proof. With the
-    lower bound of :func:`sbnet.infer` it encloses ln P(evidence) where that cannot be computed.
+    Hidden variables are summed out one by one with Hölder's inequality; :mod:`sbnet.bounds.upper` has the proof. With
+    the lower bound of :func:`sbnet.infer` it encloses ln P(evidence) where that cannot be computed.
 
     Parameters
     ----------
     network : Network
     evidence : mapping, sequence or table
-        One pattern or a table of them; units left out, NaN or -1 are not observed, and a pair in a mapping is soft
+        One pattern or a table of them; variables left out, NaN or -1 are not observed, and a pair in a mapping is soft
         evidence, as in :func:`sbnet.infer`.
     do : mapping, sequence or table, optional
-        Units held by intervention, as in :func:`sbnet.infer`.
+        Variables held by intervention, as in :func:`sbnet.infer`.
     condition : int, str or sequence of these, optional
-        Units whose joint states are enumerated, each with a bound of its own: names, or a whole number k, for about
+        Variables whose joint states are enumerated, each with a bound of its own: names, or a whole number k, for about
         :math:`2^k` subproblems at most, split one after the other where that lowers the bound most. Never worse than
         without, and the work grows as :math:`2^k`. Names that a row observes are passed over.
     exact_up_to : int
-        Groups of at most that many coupled hidden units are summed exactly.
+        Groups of at most that many coupled hidden variables are summed exactly.
     table_up_to : int
-        The states of that many hidden parents of a unit, those with the largest weights, are enumerated; the others
+        The states of that many hidden parents of a variable, those with the largest weights, are enumerated; the others
         are bounded by a line, which is quicker and looser. Zero: lines only.
     progress : bool, optional
         Show a progress bar; by default, if the work is long and standard error is a terminal.
@@ -343,12 +343,12 @@ def _check_condition(network: Network, condition: Any) -> tuple[list[int], int]:
         k = -1
     if k < 0:
         raise ParameterError(
-            f"condition is {checks.shown(condition)}; give units, or a whole number from 0 to {MAX_CONDITIONED}"
+            f"condition is {checks.shown(condition)}; give variables, or a whole number from 0 to {MAX_CONDITIONED}"
         )
     if k > MAX_CONDITIONED:
         n = checks.shown(k)
         raise ParameterError(
-            f"conditioning on {n} units needs 2**{n} subproblems; the limit is {MAX_CONDITIONED} units"
+            f"conditioning on {n} variables needs 2**{n} subproblems; the limit is {MAX_CONDITIONED} variables"
         )
     most = math.prod(network.n_states[units].tolist()) if units else 2**k
     if most > 2**MAX_CONDITIONED:

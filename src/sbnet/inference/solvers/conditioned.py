@@ -26,31 +26,31 @@ _TRIALS, _LEAST = 256, 2  # problems that may be solved to choose a unit after t
 
 @dataclass(frozen=True)
 class Conditioned:
-    r"""Enumerate the states t of a few hidden units T, and solve the rest for each state.
+    r"""Enumerate the states t of a few hidden variables T, and solve the rest for each state.
 
     .. math:: \ln P(V) = \ln \sum_t P(t, V) \ge \ln \sum_t e^{L_t}, \qquad Q(t) = e^{L_t} \Big/ \sum_{t'} e^{L_{t'}}
 
     where :math:`L_t` is the bound of `solver` with t added to the evidence. The means are those of the mixture. The
-    units of T are enumerated one after the other, and the problems that one of them splits in two start from the
-    means found before. So the bound is never below that of `solver` alone, nor below that for a shorter list of units
-    that this one begins with, or for fewer units chosen by number. A unit of T that is observed in a row, or has no
-    observed descendant there, needs no enumeration and is passed over. There is no trace.
+    variables of T are enumerated one after the other, and the problems that one of them splits in two start from the
+    means found before. So the bound is never below that of `solver` alone, nor below that for a shorter list of
+    variables that this one begins with, or for fewer variables chosen by number. A variable of T that is observed in a
+    row, or has no observed descendant there, needs no enumeration and is passed over. There is no trace.
 
     Parameters
     ----------
-    on : "roots", int, or sequence of units
-        Which units to enumerate: the units without parents (the top layer); those that are listed, by name or number;
-        or a number of units, chosen in each row by measured gain: hidden units are tried beside those already chosen,
-        and the one that raises the bound most is taken. All are tried for the first place; for later ones, when that
-        would take more than 256 problems, those that gained most when last tried.
+    on : "roots", int, or sequence of variables
+        Which variables to enumerate: the variables without parents (the top layer); those that are listed, by name or
+        number; or a number of variables, chosen in each row by measured gain: hidden variables are tried beside those
+        already chosen, and the one that raises the bound most is taken. All are tried for the first place; for later
+        ones, when that would take more than 256 problems, those that gained most when last tried.
     solver : Solver
         What solves each problem; :class:`MeanField` by default, or anything else that has a bound.
 
     Notes
     -----
-    k enumerated units cost 2 + 4 + ... + 2^k problems, with good starting points. Choosing them among n hidden units
-    costs 2 n problems for the first and at most 256, or twice its own cost, for each of the others: with k = 8 and
-    n = 40, some two thousand problems, four times as many as for a list.
+    k enumerated variables cost 2 + 4 + ... + 2^k problems, with good starting points. Choosing them among n hidden
+    variables costs 2 n problems for the first and at most 256, or twice its own cost, for each of the others: with k =
+    8 and n = 40, some two thousand problems, four times as many as for a list.
 
     Examples
     --------
@@ -66,7 +66,7 @@ class Conditioned:
 
     def __post_init__(self) -> None:
         if isinstance(self.on, str) and self.on != "roots":
-            raise ParameterError(f"on is {self.on!r}; it must be 'roots', a number of units, or a list of units")
+            raise ParameterError(f"on is {self.on!r}; it must be 'roots', or variables, a number or a list of them")
         if isinstance(self.on, int | np.integer):
             checks.whole("on", self.on, 0, LIMIT)
         elif not isinstance(self.on, str):
@@ -92,7 +92,7 @@ class Conditioned:
         return solution
 
     def problems(self, network: Network, row: States, means: FloatArray) -> Iterator[tuple[States, Solution]]:
-        """The evidence and the solution of each problem, after the first unit, after the second, and so on."""
+        """The evidence and the solution of each problem, after the first variable, after the second, and so on."""
         listed = self._listed(network)
         useful = np.flatnonzero(live_variables(network.model, row) & (row == HIDDEN))
         if listed is None:
@@ -113,8 +113,8 @@ class Conditioned:
     ) -> Iterator[tuple[States, Solution]]:
         if len(units) > LIMIT:
             raise TooManyHiddenError(
-                f"conditioning on {len(units)} hidden units needs 2**{len(units)} problems; the limit is {LIMIT}. "
-                "List fewer units, or give their number to have them chosen"
+                f"conditioning on {len(units)} hidden variables needs 2**{len(units)} problems; the limit is {LIMIT}. "
+                "List fewer variables, or give their number to have them chosen"
             )
         states, points = row[None, :], means[None, :]
         for unit in units:

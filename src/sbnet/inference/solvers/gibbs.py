@@ -22,7 +22,7 @@ _AGREE = 1.05
 class Gibbs:
     """Gibbs sampling: posterior means with a Monte Carlo error. It has no bound, and says so (NaN).
 
-    Each sweep draws every hidden unit given all others; the mean of a unit is the average of its conditional
+    Each sweep draws every hidden variable given all others; the mean of a variable is the average of its conditional
     probabilities, or of those of each of its states from the second one on. Several chains from random states give the
     error and R-hat, which is near 1 if they agree. Where variables have tables, chains start from particles: states of
     positive probability. Zeros in tables may keep a chain from where it should go, which R-hat tells only if chains

@@ -32,16 +32,16 @@ class MeanField:
     log_term : {"exact", "xi", "quadratic", "jensen"}
         How the mean of ln(1 + e^z) is bounded, from tight to loose:
 
-        - ``"exact"``: its exact value, at any number of parents, plus a proven error of about 1e-7 (units whose
+        - ``"exact"``: its exact value, at any number of parents, plus a proven error of about 1e-7 (variables whose
           inputs spread over several hundred nats keep the tighter of the next two);
-        - ``"xi"``: the paper's bound, eq. (20), with the best xi for each unit; several times faster (but units with
-          few hidden parents are enumerated whatever stands here, see `enumerate_up_to`);
+        - ``"xi"``: the paper's bound, eq. (20), with the best xi for each variable; several times faster (but variables
+          with few hidden parents are enumerated whatever stands here, see `enumerate_up_to`);
         - ``"quadratic"``: a parabola above ln(1 + e^z);
         - ``"jensen"``: the standard bound, xi = 0.
 
-        A noisy-OR unit that is on has ``"exact"`` and ``"xi"`` alike from a sum of exponentials. Otherwise it has the
-        cheap linear bound of Jaakkola & Jordan (1999), in which every parent has a share. The shares are raised step
-        by step as long as that helps, which may end short of the best ones: the bound holds all the same, but
+        A noisy-OR variable that is on has ``"exact"`` and ``"xi"`` alike from a sum of exponentials. Otherwise it has
+        the cheap linear bound of Jaakkola & Jordan (1999), in which every parent has a share. The shares are raised
+        step by step as long as that helps, which may end short of the best ones: the bound holds all the same, but
         `breakdown()`, which seeks the shares anew, may tell of a slightly different one. In a network with tables all
         means are sums over the joint states of parents, unless these are more than 2**18: then ``"xi"`` stands for any
         term of a sigmoid variable.
@@ -52,8 +52,8 @@ class MeanField:
     restarts : int
         Number of starting points; the best answer of each row is kept. The first start has all means at one half.
     enumerate_up_to : int
-        A unit with at most that many hidden parents gets its exact term by a sum over their states, which is tighter.
-        In a small network that may be every unit, whatever `log_term` says; the answer tells how many
+        A variable with at most that many hidden parents gets its exact term by a sum over their states, which is
+        tighter. In a small network that may be every variable, whatever `log_term` says; the answer tells how many
         (:attr:`Posterior.enumerated`), and prints it. Zero gives the bound of `log_term` to the letter.
     rng : int or numpy.random.Generator
         Seed of the random starting points.
@@ -65,7 +65,7 @@ class MeanField:
     >>> paper = sb.MeanField(log_term="xi", enumerate_up_to=0)
     >>> print(f"{sb.infer(net, {'wet': 1}, solver=paper).bound:.4f}")
     -0.3233
-    >>> sb.infer(net, {"wet": 1}, solver=sb.MeanField(log_term="xi")).enumerated  # of one unit with hidden parents
+    >>> sb.infer(net, {"wet": 1}, solver=sb.MeanField(log_term="xi")).enumerated  # of one variable with hidden parents
     1
     """
 

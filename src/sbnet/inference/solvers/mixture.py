@@ -65,12 +65,13 @@ class Mixture:
     hidden units is what a mixture gains over the average of its components (Jaakkola & Jordan 1998). Components are
     found by splitting: the first is the answer of `solver`; then the component whose division in two promises most is
     divided, until there are enough. So the bound is never below that of `solver`, nor below that with fewer
-    components; the trace goes on from that of `solver`, and rises with every division. Hidden units that the evidence
-    leaves uncoupled have mixtures of their own.
+    components; the trace goes on from that of `solver`, and rises with every division. Hidden variables that the
+    evidence leaves uncoupled have mixtures of their own.
 
-    Which component a state of the hidden units belongs to is told, at each division, by a sigmoid unit with all hidden
-    units as parents. Its logarithm term stands for the mutual information, which is therefore rigorous at any number of
-    hidden units, and with two components and the logarithm term ``"exact"`` the whole of it; nothing is enumerated.
+    Which component a state of the hidden variables belongs to is told, at each division, by a sigmoid variable with all
+    hidden variables as parents. Its logarithm term stands for the mutual information, which is therefore rigorous at
+    any number of hidden variables, and with two components and the logarithm term ``"exact"`` the whole of it; nothing
+    is enumerated.
 
     Parameters
     ----------
@@ -81,8 +82,8 @@ class Mixture:
 
     Notes
     -----
-    A division tries the three hidden units nearest to one half in two ways, for a few sweeps of the paper's term, and
-    takes the best two further: a component costs some ten times what one solution does.
+    A division tries the three hidden variables nearest to one half in two ways, for a few sweeps of the paper's term,
+    and takes the best two further: a component costs some ten times what one solution does.
 
     Examples
     --------

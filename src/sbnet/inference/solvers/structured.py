@@ -33,33 +33,35 @@ _MOST = 4_000_000
 
 @dataclass(frozen=True)
 class Structured:
-    r"""Mean field theory with trees of hidden units: exact within a tree, factorial between trees.
+    r"""Mean field theory with trees of hidden variables: exact within a tree, factorial between trees.
 
     .. math:: Q(H) = \prod_k Q(S_k \mid S_{q(k)})
 
-    where :math:`q(k)` is one other hidden unit, or none (Saul & Jordan 1995). Chains of hidden units, as in a network
-    that is repeated step by step, keep their couplings at a cost that grows with their length, not exponentially: for
-    one hidden Markov chain the bound is ln P itself. Coordinate ascent begins at the answer of `solver`, and no sweep
-    lowers the bound, so it is never below that of `solver`; the trace goes on from there.
+    where :math:`q(k)` is one other hidden variable, or none (Saul & Jordan 1995). Chains of hidden variables, as in a
+    network that is repeated step by step, keep their couplings at a cost that grows with their length, not
+    exponentially: for one hidden Markov chain the bound is ln P itself. Coordinate ascent begins at the answer of
+    `solver`, and no sweep lowers the bound, so it is never below that of `solver`; the trace goes on from there.
 
     The means of ln(1 + e^z) are exact whatever the `log_term` of `solver`, as sums of products over the tree: over
-    states where a unit has few hidden parents (`enumerate_up_to`), over frequencies otherwise, with a proven error of
-    about 4e-7. (Units whose inputs may reach beyond 600 nats lose a little more.) A margin for rounding is taken off.
+    states where a variable has few hidden parents (`enumerate_up_to`), over frequencies otherwise, with a proven error
+    of about 4e-7. (Variables whose inputs may reach beyond 600 nats lose a little more.) A margin for rounding is taken
+    off.
 
     Parameters
     ----------
-    groups : "auto", or sequence of groups of units
-        Which hidden units stay together: lists of units, by name or number. Within a group the tree is the one with
-        the strongest couplings; a group whose units are not coupled falls apart, and units in no group stand alone.
-        The strength of a coupling is how far the effect of two units on ln P departs from the sum of their effects,
-        all others at their means: the size of J for a parent and its child. ``"auto"`` takes all hidden units for one
-        group, but leaves out couplings below 0.01 nats. Units that are observed in a row are passed over.
+    groups : "auto", or sequence of groups of variables
+        Which hidden variables stay together: lists of variables, by name or number. Within a group the tree is the one
+        with the strongest couplings; a group whose variables are not coupled falls apart, and variables in no group
+        stand alone. The strength of a coupling is how far the effect of two variables on ln P departs from the sum of
+        their effects, all others at their means: the size of J for a parent and its child. ``"auto"`` takes all hidden
+        variables for one group, but leaves out couplings below 0.01 nats. Variables that are observed in a row are
+        passed over.
     solver : MeanField
         Where coordinate ascent begins, and when it stops; or any solver that has its `bound` and `stop`.
 
     Notes
     -----
-    A sweep costs, for each unit with hidden parents, the size of the smallest subtree that has them all, times the
+    A sweep costs, for each variable with hidden parents, the size of the smallest subtree that has them all, times the
     number of states or frequencies. Where that would take more than half a gigabyte, the weakest links are left out.
 
     Examples
@@ -82,7 +84,7 @@ class Structured:
         if not isinstance(self.groups, str):
             object.__setattr__(self, "groups", _check_groups(self.groups))
         elif self.groups != "auto":
-            raise ParameterError(f"groups is {self.groups!r}; it must be 'auto' or a list of groups of units")
+            raise ParameterError(f"groups is {self.groups!r}; it must be 'auto' or a list of groups of variables")
         check_mean_field(self.solver, "coordinate ascent begins")
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
@@ -116,8 +118,8 @@ class Structured:
                 i = network.index(unit)
                 if label[i] not in (-1, g):
                     raise ParameterError(
-                        f"groups has {network.names[i]!r} twice; a unit is in one group at most: leave it in the one "
-                        "where its couplings are strongest"
+                        f"groups has {network.names[i]!r} twice; a variable is in one group at most: leave it in the "
+                        "one where its couplings are strongest"
                     )
                 label[i] = g
         return label
@@ -162,11 +164,11 @@ def _check_two_states(network: Network) -> None:
 
 
 def _check_groups(groups: object) -> tuple[tuple[str | int, ...], ...]:
-    found = checks.listed("groups", groups, "it must be 'auto' or a list of groups of units")
+    found = checks.listed("groups", groups, "it must be 'auto' or a list of groups of variables")
     for group in found:
         if isinstance(group, str) or checks.is_whole(group):
             raise ParameterError(
-                f"groups has {group!r}, one unit; give lists of units, such as [[{group!r}, ...], ...]"
+                f"groups has {group!r}, one variable; give lists of variables, such as [[{group!r}, ...], ...]"
             )
     return tuple(tuple(checks.units("a group", group)) for group in found)
 
