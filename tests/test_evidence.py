@@ -220,7 +220,7 @@ REFUSED = {
     ),
     "variable twice in a frame, by name and by number": (
         pd.DataFrame([[0, 1]], columns=["wet", 2]),
-        "the table has two columns for unit 2",
+        "the table has two columns for variable 2",
     ),
     "number too large": ({4: 1}, "evidence names variable number 4; the network has 0 to 3"),
     "negative number": ({-1: 1}, "evidence names variable number -1; the network has 0 to 3"),

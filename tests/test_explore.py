@@ -365,7 +365,7 @@ def test_numbers_that_json_has_not_are_null(served, monkeypatch):
 def test_a_slip_is_answered_by_its_reason(served):
     body = '{"evidence": {"77": 1}, "units": []}'
     status, _, reply = request(served, "POST", "/{token}/answer", body, **JSON)
-    assert (status, json.loads(reply)["error"][:27]) == (400, "there is no variable number 77;")
+    assert (status, json.loads(reply)["error"][:31]) == (400, "there is no variable number 77;")
 
 
 @pytest.mark.parametrize(

@@ -295,7 +295,10 @@ def test_html_shows_the_same_and_escapes_names():
         ((("",), [0, 0], [], [], [0]), "a variable has an empty name"),
         ((("a", "a"), [0, 0, 0], [], [], [0, 0]), "two variables are called 'a'; names must differ"),
         ((("a",), [0, 0], [], [], ["x"]), "parameters must be numbers: could not convert string to float: 'x'"),
-        ((("a", "b"), [0, 0], [], [], [0, 0]), "the graph has 1 variable, the network 2 names; each"),
+        (
+            (("a", "b"), [0, 0], [], [], [0, 0]),
+            "the graph has 1 variable, the network 2 names; each variable needs one",
+        ),
         ((("a",), [[0, 0]], [], [], [0]), "indptr and parent do not describe the edges of 1 variables"),
         ((("a",), [], [], [], [0]), "indptr and parent do not describe the edges of 0 variables"),
         (("abcd", [0, 2**63 - 1, -2, -1, 0], [], [], [0] * 4), "indptr must not fall"),

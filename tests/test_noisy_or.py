@@ -99,7 +99,7 @@ def test_probabilities_of_sigmoid_effects_are_those_of_each_cause_alone():
         (lambda: sb.from_edges({("a", "x"): -1.0}, gate="noisy-or"), "the weight 'a' -> 'x' is -1.0; a noisy-OR"),
         (lambda: sb.from_edges({("a", "x"): 1.0}, bias={"x": -2.0}, gate="noisy-or"), "the leak of noisy-OR variable"),
         (lambda: sb.from_edges({("a", "x"): 1.0}, gate={"x": "or"}), "the gate of 'x' is 'or'; it is 'sigmoid' or"),
-        (lambda: sb.from_edges({("a", "x"): 1.0}, gate="and"), "the gate of all units is 'and'"),
+        (lambda: sb.from_edges({("a", "x"): 1.0}, gate="and"), "the gate of all variables is 'and'"),
         (
             lambda: sb.from_edges({("a", "x"): 1.0}, gate={"y": "noisy-or"}),
             "gate names variable 'y', which is not in the network",

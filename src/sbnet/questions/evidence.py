@@ -130,7 +130,7 @@ def check_means(network: Network, states: States, means: ArrayLike, single: bool
     mu, known = checks.numbers("means", means), observed_means(network, states)
     expected = known.shape[1:] if single else known.shape
     if mu.shape != expected:
-        whose = "unit" if network.is_binary else "state from the second one on of every variable"
+        whose = "variable" if network.is_binary else "state from the second one on of every variable"
         raise EvidenceError(f"means have shape {mu.shape}; expected {expected}, one for every {whose}")
     mu = np.where(np.isnan(known), mu, known)
     good: BoolArray = (mu >= 0.0) & (mu <= 1.0)
