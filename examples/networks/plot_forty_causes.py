@@ -149,7 +149,7 @@ print(post.breakdown())
 # %%
 # What to ask next
 # ----------------
-# Units that were not observed have a mean too: for a symptom, how likely it is given the report. Symptoms that were not
+# Variables that were not observed have a mean too: for a symptom, how likely it is given the report. Symptoms that were not
 # asked about have no part in the bound.
 
 for name in symptoms:

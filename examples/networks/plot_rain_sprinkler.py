@@ -91,7 +91,7 @@ truth = sb.log_likelihood(big, x)
 
 fig, ax = plt.subplots(figsize=(7.0, 4.0), layout="constrained")
 ax.axhline(truth, color="#222222", lw=1, ls="--")
-ax.text(24.9, truth + 0.1, "exact log-likelihood", size=9, ha="right")
+ax.text(24.9, truth + 0.2, "exact log-likelihood", size=9, ha="right")
 looks = {"exact": ("#0072B2", "o"), "xi": ("#009E73", "s"), "quadratic": ("#E69F00", "^"), "jensen": ("#D55E00", "D")}
 for term, (colour, marker) in looks.items():
     post = sb.infer(big, x, solver=sb.MeanField(log_term=term, enumerate_up_to=0))

@@ -23,7 +23,7 @@ from sbnet.model.network import Network
 from sbnet.paper import published
 from sbnet.paper.record import Settings
 
-SOLVER = MeanField(log_term="xi", tol=1e-4)
+SOLVER = MeanField(log_term="xi", tol=1e-4, enumerate_up_to=0)
 THRESHOLD = 0.181
 """Mean grey, from 0 to 1, over which a pixel of the images is 1: `sbnet/datasets/PROVENANCE.md` says why."""
 COLLECTION = 1100
