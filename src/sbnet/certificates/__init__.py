@@ -59,7 +59,7 @@ class CertifySettings:
     exact_up_to : int, optional
         Groups of at most that many coupled hidden variables, or of causes with as many findings present, are summed
         exactly, whatever the effort says. 0: no exact sums, so that the bounds show what they can do.
-    threads, executor
+    threads, executor : int, concurrent.futures.Executor, optional
         As in :func:`sbnet.infer_many`.
 
     Examples

@@ -87,7 +87,12 @@ class Contributions(Readable):
         return {self.findings[k]: float(nats[k]) for k in np.argsort(-np.abs(nats), kind="stable")}
 
     def to_frame(self) -> pandas.DataFrame:
-        """A pandas table, a row for each variable asked about and a column for each finding, in nats."""
+        """A pandas table, a row for each variable asked about and a column for each finding, in nats.
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
         return framed({}, self.nats, self.findings, units=self.about)
 
     def _reading(self) -> Reading:

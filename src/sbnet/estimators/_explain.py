@@ -29,7 +29,7 @@ class Explanation(Readable):
 
     Attributes
     ----------
-    row
+    row : object
         The label of the row.
     score : float
         Lower bound on the logarithm of the probability of the row, in nats.

@@ -100,7 +100,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         The classes, sorted.
     schema_ : Schema
         How each column was read: print it.
-    network_, label_, report_
+    network_, label_, report_ : Network, str, object
         Of one network: the network, the name of the label in it, and what was chosen; print the last.
     networks_ : list of Network
         That one, or one for each class.
@@ -119,7 +119,7 @@ class SBNClassifier(ClassifierMixin, FromTemplate):  # type: ignore[misc]
         Epochs done, the largest number of all classes.
     feature_information_ : ndarray of shape (n_features,)
         How much each column alone tells about the class, in nats.
-    n_features_in_, feature_names_in_
+    n_features_in_, feature_names_in_ : int, ndarray of str
         As in :class:`SBNDensity`.
 
     Examples

@@ -68,7 +68,7 @@ class SBNImputer(FromNetworks, OneToOneFeatureMixin, TransformerMixin, FromTempl
 
     Attributes
     ----------
-    network_, bounds_, held_out_bounds_, n_iter_, schema_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, schema_, n_features_in_, feature_names_in_ : as there
         As in :class:`SBNDensity`.
     draw_networks_ : tuple of Network
         Those of :meth:`draws`; none without `multiple`.

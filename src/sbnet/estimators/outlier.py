@@ -42,7 +42,7 @@ class SBNOutlier(ScoresRows, OutlierMixin, FromTemplate):  # type: ignore[misc]
     ----------
     offset_ : float
         The threshold in nats: rows with a lower score are outliers.
-    network_, bounds_, held_out_bounds_, n_iter_, schema_, n_features_in_, feature_names_in_
+    network_, bounds_, held_out_bounds_, n_iter_, schema_, n_features_in_, feature_names_in_ : as there
         As in :class:`SBNDensity`.
 
     Examples

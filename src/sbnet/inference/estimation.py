@@ -152,7 +152,7 @@ class EstimateSettings:
     ----------
     defence : float
         Share of the samples from the network itself, of the method "importance".
-    threads, executor
+    threads, executor : int, concurrent.futures.Executor, optional
         As in :func:`infer_many`.
 
     Examples

@@ -251,7 +251,7 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
     evidence : ndarray of int8, rows by variables
     solution : Solution
         What the solver answered.
-    index
+    index : pandas.Index, optional
         The labels of the rows, if the evidence was a pandas table.
     question : Question or None
         What was asked, if it was more than evidence: interventions or soft evidence.

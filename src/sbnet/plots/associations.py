@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,7 @@ from sklearn.base import clone
 from sbnet import checks
 from sbnet.errors import ParameterError, cut
 from sbnet.inference.associations import associations as between
-from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, axes_of, plain, signed
+from sbnet.plots.style import axes_of, bars, signed
 
 Pairs = dict[tuple[str, str], float]
 
@@ -75,10 +74,20 @@ def associations(
         raise ParameterError("bootstrap= compares signs, which mutual information has not; leave it out")
     strongest = sorted(pairs, key=lambda pair: -abs(pairs[pair]))[:most]
     stable = _stability(density, X, bootstrap, random_state, {pair: pairs[pair] for pair in strongest})
-    drawn = axes_of(ax, 7.0, 1.2 + 0.26 * max(len(strongest), 3))
+    ax = axes_of(ax, 7.0, 1.2 + 0.26 * max(len(strongest), 3))
     if told:
-        return _information(strongest, pairs, about, drawn)
-    return _bars(strongest, pairs, len(pairs), stable, drawn)
+        names = [cut(b, 40) if about else f"{cut(a, 24)} – {cut(b, 24)}" for a, b in strongest]
+        rows = [(name, pairs[pair], f"{pairs[pair]:.2g}") for name, pair in zip(names, strongest, strict=True)]
+        title = f"what each column tells about {cut(about, 30)}" if about else "what columns tell about each other"
+        return bars(ax, rows, title, "mutual information, nats")
+    rows = []
+    for a, b in strongest:
+        again = f"   {stable[a, b]:.0%}" if bootstrap else ""
+        rows.append((f"{cut(a, 24)} – {cut(b, 24)}", pairs[a, b], signed(pairs[a, b], ".2g") + again))
+    many = f"the strongest {len(strongest)} of " if len(strongest) < len(pairs) else ""
+    label = "weight: log odds ratio, the columns before given"
+    label += "\n%: found again in tables drawn from this one" if bootstrap else ""
+    return bars(ax, rows, f"{many}{len(pairs):,} edges between columns", label, 0.5 if bootstrap else 0.2)
 
 
 def _nats(density: Any, about: str | None) -> Pairs:
@@ -89,24 +98,6 @@ def _nats(density: Any, about: str | None) -> Pairs:
             key = pair[:2] if about in (None, pair.one) else (pair.other, pair.one)
             total[key] = total.get(key, 0.0) + pair.nats / len(mixture)
     return {pair: nats for pair, nats in total.items() if nats > 0.0}
-
-
-def _information(strongest: list[tuple[str, str]], pairs: Pairs, about: str | None, ax: Axes) -> Axes:
-    values = [pairs[pair] for pair in strongest]
-    ax.barh(range(len(values)), values, height=0.66, color=POSITIVE)
-    reach = max(values, default=1.0)
-    for k, value in enumerate(values):
-        ax.text(value + 0.02 * reach, k, f"{value:.2g}", size=8, color=FAINT, va="center")
-    names = [cut(b, 40) if about else f"{cut(a, 24)} – {cut(b, 24)}" for a, b in strongest]
-    ax.set_yticks(range(len(values)), names, size=9)
-    plain(ax)
-    ax.set(xlim=(0.0, 1.18 * reach), ylim=(max(len(values), 1) - 0.4, -0.6))
-    what = f"what each column tells about {cut(about, 30)}" if about else "what columns tell about each other"
-    ax.set_title(what, size=10, color=INK, loc="left")
-    ax.set_xlabel("mutual information, nats", size=8, color=FAINT)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(length=0)
-    return ax
 
 
 def pairs_of(density: Any) -> Pairs:
@@ -133,28 +124,3 @@ def _stability(density: Any, X: Any, bootstrap: int, seed: int, pairs: Pairs) ->
         for pair, weight in pairs.items():
             count[pair] += int(again.get(pair, 0.0) * weight > 0.0)
     return {pair: times / bootstrap for pair, times in count.items()} if bootstrap else {}
-
-
-def _bars(
-    strongest: list[tuple[str, str]], pairs: Pairs, total: int, stable: dict[tuple[str, str], float], ax: Axes
-) -> Axes:
-    values = [pairs[pair] for pair in strongest]
-    ax.barh(range(len(values)), values, height=0.66, color=[POSITIVE if v > 0 else NEGATIVE for v in values])
-    ax.axvline(0.0, color=INK, linewidth=0.8)
-    reach = max(map(abs, values), default=1.0)
-    for k, (pair, value) in enumerate(zip(strongest, values, strict=True)):
-        text = signed(value, ".2g") + (f"   {stable[pair]:.0%}" if pair in stable else "")
-        ax.text(value + math.copysign(0.02 * reach, value), k, text, size=8, color=FAINT, va="center",
-                ha="left" if value > 0 else "right")  # fmt: skip
-    ax.set_yticks(range(len(values)), [f"{cut(a, 24)} – {cut(b, 24)}" for a, b in strongest], size=9)
-    plain(ax)
-    low, high = min([0.0, *values]), max([0.0, *values]) if values else 1.0
-    room = (0.5 if stable else 0.2) * (high - low)
-    ax.set(xlim=(low - (room if low < 0 else 0.0), high + (room if high > 0 else 0.0)), ylim=(len(values) - 0.4, -0.6))
-    many = f"the strongest {len(values)} of " if len(values) < total else ""
-    ax.set_title(f"{many}{total:,} edges between columns", size=10, color=INK, loc="left")
-    what = "weight: log odds ratio, the columns before given"
-    ax.set_xlabel(what + ("\n%: found again in tables drawn from this one" if stable else ""), size=8, color=FAINT)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(length=0)
-    return ax

@@ -8,7 +8,7 @@ from typing import Any
 from matplotlib.axes import Axes
 
 from sbnet.errors import CodingWarning, cut
-from sbnet.plots.style import FAINT, INK, NEGATIVE, axes_of, plain
+from sbnet.plots.style import axes_of, bars
 from sbnet.tables.schema import Schema
 
 
@@ -37,18 +37,8 @@ def missing(table: Any, *, ax: Axes | None = None) -> Axes:
         schema = table if isinstance(table, Schema) else Schema.learn(table)
     columns, n = schema.columns, max(schema.n_rows, 1)
     ax = axes_of(ax, 7.0, 1.0 + 0.22 * max(len(columns), 3))
-    shares = [column.missing / n for column in columns]
-    ax.barh(range(len(columns)), shares, height=0.7, color=NEGATIVE)
-    for k, (column, share) in enumerate(zip(columns, shares, strict=True)):
-        if column.missing:
-            ax.text(share + 0.01, k, f"{column.missing:,}", size=8, color=FAINT, va="center")
-    ax.set_yticks(range(len(columns)), [cut(column.name, 40) for column in columns], size=9)
-    plain(ax)
-    ax.set(xlim=(0.0, 1.0), ylim=(max(len(columns), 1) - 0.4, -0.6))
+    rows = [(cut(one.name, 40), one.missing / n, f"{one.missing:,}" if one.missing else "") for one in columns]
     whole = sum(not column.missing for column in columns)
-    ax.set_title(f"missing cells of {schema.n_rows:,} rows; {whole} of {len(columns)} columns have none", size=10,
-                 color=INK, loc="left")  # fmt: skip
-    ax.set_xlabel("share of rows", size=8, color=FAINT)
-    ax.spines[["top", "right", "left"]].set_visible(False)
-    ax.tick_params(length=0)
+    title = f"missing cells of {schema.n_rows:,} rows; {whole} of {len(columns)} columns have none"
+    bars(ax, rows, title, "share of rows").set_xlim(0.0, 1.0)
     return ax

@@ -17,7 +17,7 @@ from sbnet.exact.means import ExactPosterior
 from sbnet.inference import Posterior, infer
 from sbnet.model.graph import count
 from sbnet.model.network import Network
-from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, plain, signed
+from sbnet.plots.style import FAINT, INK, NEGATIVE, POSITIVE, THIRD, axes_of, name_rows, signed
 from sbnet.questions.by_state import frame_columns
 
 
@@ -226,13 +226,9 @@ def _bounds(names: list[str], intervals: Mapping[str, tuple[float, float]] | Non
 
 def _name_rows(ax: Axes, names: list[str]) -> None:
     """A name for each row, the first on top."""
-    ax.set_yticks(range(len(names)), [cut(name, 28) for name in names])
-    plain(ax)
-    ax.set_ylim(len(names) - 0.4, -0.6)
-    ax.tick_params(axis="y", length=0)
+    name_rows(ax, [cut(name, 28) for name in names])
     ax.grid(axis="x", color="#dddddd", linewidth=0.6)
     ax.set_axisbelow(True)
-    ax.spines[["top", "right", "left"]].set_visible(False)
 
 
 def _legend_above(ax: Axes) -> None:

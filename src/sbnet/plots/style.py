@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
+from collections.abc import Sequence
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -25,6 +27,32 @@ POINTS, FONT = 60.0, FontProperties(size=100)
 def axes_of(ax: Axes | None, width: float, height: float) -> Axes:
     """The axes given, or those of a new figure of that size in inches."""
     return plt.subplots(figsize=(width, height), layout="constrained")[1] if ax is None else checks.axes(ax)
+
+
+def name_rows(ax: Axes, names: Sequence[str], size: float | None = None) -> None:
+    """A name for each row, the first on top, and no frame around them."""
+    ax.set_yticks(range(len(names)), names, size=size)
+    plain(ax)
+    ax.set_ylim(max(len(names), 1) - 0.4, -0.6)
+    ax.tick_params(axis="y", length=0)
+    ax.spines[["top", "right", "left"]].set_visible(False)
+
+
+def bars(ax: Axes, rows: Sequence[tuple[str, float, str]], title: str, label: str, room: float = 0.2) -> Axes:
+    """A bar for each name and value, blue or orange by its sign, with a text at its end and room for that."""
+    names, values, texts = zip(*rows, strict=True) if rows else ((), (), ())
+    ax.barh(range(len(rows)), values, height=0.7, color=[POSITIVE if value > 0 else NEGATIVE for value in values])
+    ax.axvline(0.0, color=INK, linewidth=0.8)
+    low, high = min([0.0, *values]), max([0.0, *values]) or 1.0
+    for k, (value, text) in enumerate(zip(values, texts, strict=True)):
+        place = value + math.copysign(0.02 * (high - low), value)
+        ax.text(place, k, text, size=8, color=FAINT, va="center", ha="left" if value > 0 else "right")
+    name_rows(ax, names, 9)
+    room *= high - low
+    ax.set_xlim(low - room * (low < 0), high + room * (high > 0))
+    ax.set_title(title, size=10, color=INK, loc="left", parse_math=False)
+    ax.set_xlabel(label, size=8, color=FAINT)
+    return ax
 
 
 def plain(ax: Axes) -> None:

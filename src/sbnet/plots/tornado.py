@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from sbnet import checks
 from sbnet.decisions import Sensitivity
 from sbnet.errors import ParameterError, cut
-from sbnet.plots.style import INK, NEGATIVE, POSITIVE, axes_of, plain
+from sbnet.plots.style import INK, NEGATIVE, POSITIVE, axes_of, name_rows
 
 
 def tornado(sensitivity: Sensitivity, *, n: int = 15, ax: Axes | None = None) -> Axes:
@@ -45,10 +45,7 @@ def tornado(sensitivity: Sensitivity, *, n: int = 15, ax: Axes | None = None) ->
     ):
         ax.barh(places, values[:shown] - answer, left=answer, color=colour, height=0.6, label=word)
     ax.axvline(answer, color=INK, linewidth=0.8)
-    ax.set_yticks(places, [f"{cut(name, 40)}" for name in sensitivity.numbers[:shown]])
-    ax.invert_yaxis()
+    name_rows(ax, [cut(name, 40) for name in sensitivity.numbers[:shown]])
     ax.set_xlabel(f"P({cut(sensitivity.about, 40)}), now {answer:.4f}", parse_math=False)
     ax.legend(loc="lower right", frameon=False, fontsize=8)
-    ax.spines[["top", "right"]].set_visible(False)
-    plain(ax)
     return ax

@@ -174,7 +174,7 @@ class UpperBoundSettings:
         Stop when three steps in a row lower a bound by less than this, in nats.
     max_steps : int
         Stop after that many steps; the bound is valid all the same.
-    threads, executor
+    threads, executor : int, concurrent.futures.Executor, optional
         As in :func:`sbnet.infer_many`.
 
     Examples
