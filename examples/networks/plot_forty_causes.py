@@ -149,8 +149,8 @@ print(post.breakdown())
 # %%
 # What to ask next
 # ----------------
-# Variables that were not observed have a mean too: for a symptom, how likely it is given the report. Symptoms that were not
-# asked about have no part in the bound.
+# Variables that were not observed have a mean too: for a symptom, how likely it is given the report. Symptoms that were
+# not asked about have no part in the bound.
 
 for name in symptoms:
     if name not in evidence:

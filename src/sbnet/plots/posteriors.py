@@ -169,11 +169,13 @@ def breakdown(posterior: Posterior | Breakdown, *, n: int = 15, ax: Axes | None 
     ax = axes_of(ax, 6.4, 1.4 + 0.3 * len(shown))
     places = np.arange(len(shown))
     right, left = np.zeros(len(shown)), np.zeros(len(shown))
-    for (term, added), colour in zip(parts.by_term.items(), (POSITIVE, NEGATIVE, THIRD), strict=True):
+    looks = (POSITIVE, ""), (NEGATIVE, "////"), (THIRD, "....")
+    for (term, added), (colour, hatch) in zip(parts.by_term.items(), looks, strict=True):
         nats = getattr(parts, term)[shown]
         begin = np.where(nats >= 0.0, right, left)
         name = f"{term.replace('_', ' ')} {signed(added)}"
-        ax.barh(places, nats, left=begin, height=0.66, color=colour, label=name, gid=term)
+        style: dict[str, Any] = {"color": colour, "hatch": hatch, "edgecolor": "white", "linewidth": 0}
+        ax.barh(places, nats, left=begin, height=0.66, label=name, gid=term, **style)
         right, left = right + np.maximum(nats, 0.0), left + np.minimum(nats, 0.0)
     ax.scatter(
         total[shown], places, marker="|", s=150, color=INK, label=f"sum {signed(parts.bound)}", zorder=4, gid="sum"

@@ -39,11 +39,9 @@ def tornado(sensitivity: Sensitivity, *, n: int = 15, ax: Axes | None = None) ->
     shown = min(checks.whole("n", n, 1), len(sensitivity))
     ax = axes_of(ax, 6.4, 1.3 + 0.3 * shown)
     places, answer = np.arange(shown), sensitivity.answer
-    for values, colour, word in (
-        (sensitivity.halved, NEGATIVE, "odds halved"),
-        (sensitivity.doubled, POSITIVE, "odds doubled"),
-    ):
-        ax.barh(places, values[:shown] - answer, left=answer, color=colour, height=0.6, label=word)
+    style = {"left": answer, "height": 0.6, "edgecolor": "white", "linewidth": 0}
+    ax.barh(places, sensitivity.halved[:shown] - answer, color=NEGATIVE, hatch="////", label="odds halved", **style)
+    ax.barh(places, sensitivity.doubled[:shown] - answer, color=POSITIVE, label="odds doubled", **style)
     ax.axvline(answer, color=INK, linewidth=0.8)
     name_rows(ax, [cut(name, 40) for name in sensitivity.numbers[:shown]])
     ax.set_xlabel(f"P({cut(sensitivity.about, 40)}), now {answer:.4f}", parse_math=False)
