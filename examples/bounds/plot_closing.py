@@ -59,7 +59,7 @@ print(sure[2])
 # Both against time
 # -----------------
 # The certain interval halves, and halves again, at ever higher cost; the one with confidence is where the certain one
-# will not be in a day. That is the choice: a proof, or one probability in a thousand.
+# would take very long to come. That is the choice: a proof, or a probability of one in a thousand to be wrong.
 
 fig, (ax, picture) = plt.subplots(1, 2, figsize=(9.0, 4.2), layout="constrained", width_ratios=[4, 1])
 green, orange = "#1b7837", "#D55E00"

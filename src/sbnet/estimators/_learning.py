@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 COLUMN_MIXTURES = 1
 FEW = 3_000
-"""So many autoregressive edges are all learned: a mixture may need a parent that one regression does not."""
+"""Up to that many autoregressive edges are all learned: a mixture may need a parent that one regression does not."""
 MANY = 100_000
 """Weights beyond which a small table is learned in fewer steps, and without mixtures that nobody asked for."""
 MOST_WEIGHTS, _BYTES = 20_000_000, 200

@@ -33,8 +33,8 @@ _QUICK = 8
 _ARRAYS = 12
 """Groups of up to 2**12 joint states are summed with arrays; larger ones, where it has to be, in parts of so many."""
 _ALIKE, _TERMS, _NARROW = 4, 1 << 15, 16.0
-"""So many rows with the same variables observed, and of so many joint states in all, share an order of elimination, if
-no table is larger than 2**16."""
+"""Four rows or more with the same variables observed, and of that many joint states in all, share an order of
+elimination if no table is larger than 2**16."""
 _ROWS = 64
 """Rows in a block; more of them are shared among threads."""
 WORST = 1e-9

@@ -76,7 +76,7 @@ def log_p_rows(network: Network, states: States) -> FloatArray:
 
 
 def log_p_of_inputs(model: Model, bias: FloatArray, states: States) -> FloatArray:
-    """The same, for parameters that are not those of a network, where there are no tables."""
+    """ln P(v | parents) for parameters that are not those of a network, where there are no tables."""
     variable, _ = columns(model)
     level = np.arange(len(variable)) - model.threshold[variable] + 1
     x = absorb_rows(model, bias, states)

@@ -84,7 +84,7 @@ def no_loss() -> FloatArray:
 
 
 def centred(functions: Functions, shares: Sequence[FloatArray]) -> Functions:
-    """The same sum of functions, each of which is zero on average over any of its variables (functional ANOVA)."""
+    """A sum of functions written anew, so that each is zero on average over any of its variables (functional ANOVA)."""
     found = dict(functions)
     for size in range(max(map(len, found), default=0), 0, -1):
         for key in [one for one in found if len(one) == size]:

@@ -26,7 +26,7 @@ from sbnet.questions.reduction import live_variables
 LIMIT = 24
 """The logarithm to base 2 of the largest table: its numbers take 16 bytes each, and some copies are needed."""
 _BALLS = 18
-"""The same of what comes from ball arithmetic, a thousand times slower: the conditional distributions of gates."""
+"""The largest of those that gates are as tables: their numbers come from ball arithmetic, a thousand times slower."""
 _ZERO = -(1 << 60)
 """The power of two beside 0."""
 

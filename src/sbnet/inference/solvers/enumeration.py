@@ -28,8 +28,8 @@ LIMIT = 18
 """The logarithm to base 2 of the largest table of a small sum, some tenths of a second; or as many positive findings of
 independent causes."""
 WIDE, _WORK = 22, 2.0**28
-"""The same for variables with states and tables, of which one table is seldom as large as the largest; and how many
-numbers are multiplied for a row, some seconds."""
+"""The largest table where variables have states and tables, of which one is seldom as large as the largest; and how
+many numbers are multiplied for a row, some seconds."""
 _MOST = 2000
 """Sums more for the means of units without observed descendants, in one block of rows."""
 
