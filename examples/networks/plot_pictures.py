@@ -94,7 +94,7 @@ plt.show()
 
 # %%
 # What hidden variables paint
-# -----------------------
+# ---------------------------
 # The weights from each variable of the middle layer to the pixels. Where a variable is on, blue pixels are likelier.
 
 sb.plots.receptive_fields(layers, shape=(8, 8))
