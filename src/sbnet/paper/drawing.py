@@ -25,15 +25,8 @@ RC: dict[str, Any] = {
     "svg.fonttype": "none",  # text stays text: sharp, searchable, in the page's own font
     "font.family": "sans-serif",
     "font.size": 10,
-    "text.color": INK,
-    "axes.edgecolor": INK,
-    "axes.labelcolor": INK,
-    "axes.titlecolor": INK,
     "axes.titlesize": 10,
-    "xtick.color": INK,
-    "ytick.color": INK,
     "legend.frameon": False,
-    "legend.labelcolor": INK,
     "axes.spines.top": False,
     "axes.spines.right": False,
     "axes.facecolor": "none",
@@ -41,6 +34,8 @@ RC: dict[str, Any] = {
     "figure.constrained_layout.use": True,
     "lines.linewidth": 1.8,
 }
+_INKED = "text.color", "axes.edgecolor", "axes.labelcolor", "axes.titlecolor", "xtick.color", "ytick.color"
+RC |= dict.fromkeys((*_INKED, "legend.labelcolor"), INK)
 
 
 def tile(figure: Figure, images: Sequence[Sequence[Any]], *, titles: Sequence[str] = ()) -> None:
