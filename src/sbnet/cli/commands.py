@@ -118,7 +118,8 @@ def evidence(one: argparse.ArgumentParser) -> None:
         "evidence",
         nargs="*",
         metavar="VARIABLE=STATE",
-        help="yes, no, true, false, 1, 0, unknown, or what the model calls its states; or COLUMN=VALUE, as in age=70",
+        help="yes, no, true, false, 1, 0, unknown, or what the model calls its states; or COLUMN=VALUE, as in age=70; "
+        "or, of a report that may be wrong, its likelihood in each state, as in fever=none:0.1,mild:0.5,high:1",
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray
 from sbnet.cli import commands
-from sbnet.cli.evidence import findings_apart, listed_units, pattern
+from sbnet.cli.evidence import certain, findings_apart, listed_units, pattern
 from sbnet.cli.models import read_model
 from sbnet.cli.units import PREDICTED, helpers_line, is_predicted, open_units
 from sbnet.decisions import Contributions, contributions, single_cause
@@ -32,6 +32,7 @@ from sbnet.tables.stored import schema_of
 EXAMPLES = """
   sbnet infer clinic.toml fever=yes cough=no --top 10
   sbnet infer clinic.toml fever=high                 a variable with states of its own
+  sbnet infer clinic.toml fever=none:0.1,mild:0.5,high:1   not sure: how likely the report is in each state
   sbnet infer patients.sbn smokes=yes age=70 "chest pain=no" --about ill   columns of a table, in its words
   sbnet infer clinic.toml fever=yes --single         if exactly one cause is present
   sbnet infer clinic.toml fever=yes --certain        with intervals that are guaranteed
@@ -79,9 +80,9 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     evidence = pattern(network, chosen.evidence)
     if chosen.single:
         return _written(_single(network, evidence, about, chosen), chosen)
-    units = _units(network, evidence, about)
-    schema = schema_of(network)
-    if schema is not None and len(schema.names) == network.n_units and not (chosen.mean_field or chosen.certain):
+    units, schema = _units(network, evidence, about), schema_of(network)
+    learned = schema is not None and len(schema.names) == network.n_units and certain(evidence) == evidence.keys()
+    if schema is not None and learned and not (chosen.mean_field or chosen.certain):
         if chosen.about is None:  # all columns, in the order of the table
             units = np.array([network.index(name) for name in schema.names if name not in evidence], np.int64)
         from sbnet.cli.infer_columns import ColumnAnswers
@@ -99,32 +100,30 @@ def _asked_once(network: Network, chosen: argparse.Namespace) -> str:
     if chosen.certain and len(units):
         from sbnet.certificates import posterior_intervals
 
-        intervals = dict(posterior_intervals(network, posterior.evidence, units=units.tolist()))
+        intervals = dict(posterior_intervals(network, evidence, units=units.tolist()))
     means = posterior.means.copy()
-    if not network.is_binary:
-        why = None
-        if 0 < len(evidence) <= _CONTRIBUTING and len(units):
-            why = contributions(network, posterior, about=units.tolist())
-        before = _before(posterior, exact, why)
-        prior = posterior.prior if before is None else before
-        return _written(_OfStates(posterior, exact, intervals, why, prior).told(units, chosen), chosen)
-    for name, (low, high) in intervals.items():  # what is proven goes before what mean field theory says
-        means[network.index(name)] = np.clip(means[network.index(name)], low, high)
-    units = units[np.argsort(-means[units], kind="stable")]
+    for name, ends in intervals.items():  # what is proven goes before what mean field theory says
+        if isinstance(ends, tuple):
+            own = network.columns_of(name)
+            means[own] = np.clip(means[own], *ends)
+    units = units[np.argsort([-means[network.columns_of(int(i))].sum() for i in units], kind="stable")]
     why = None
     if 0 < len(evidence) <= _CONTRIBUTING and len(units):
-        why = contributions(network, posterior, about=units.tolist())
+        known = evidence if posterior.question is not None else posterior
+        why = contributions(network, known, about=units.tolist())
     before = _before(posterior, exact, why)
     prior = posterior.prior if before is None else before
-    answer = _Answer(posterior, exact, means, intervals, why, prior, before is not None, chosen.about is None)
+    answer = _Answer(posterior, evidence, exact, means, intervals, why, prior, before is not None, chosen.about is None)
     if chosen.json:
-        told = answer.as_json(units[: chosen.top])
-        return json.dumps(told, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
+        return _written(answer.as_json(units[: chosen.top]), chosen)
     if chosen.about is None:  # for people, what has no causes of its own comes first
         units = units[np.argsort(np.diff(network.graph.indptr)[units] > 0, kind="stable")]
-    most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
-    listing = answer.reading(units, most)
-    return (str(listing) if chosen.out == "-" else listing.text()) + "\n"
+    return _written(answer.reading(units, _most(chosen, len(units))), chosen)
+
+
+def _most(chosen: argparse.Namespace, n: int) -> int:
+    """How many rows are shown."""
+    return chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else n)
 
 
 def _single(
@@ -133,7 +132,7 @@ def _single(
     """Which cause, if it is exactly one, for machines or for people."""
     found = single_cause(network, evidence, about=None if about is None else listed_units(network, about, "--about"))
     if not chosen.json:
-        return found._reading(chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(found)))
+        return found._reading(_most(chosen, len(found)))
     listed = []
     for cause in found.ranked[: chosen.top]:
         k = found.causes.index(cause)
@@ -149,83 +148,6 @@ def _written(told: dict[str, Any] | Reading, chosen: argparse.Namespace) -> str:
     if isinstance(told, dict):
         return json.dumps(told, indent=None if chosen.out == "-" and not sys.stdout.isatty() else 1) + "\n"
     return (str(told) if chosen.out == "-" else told.text()) + "\n"
-
-
-@dataclass(frozen=True)
-class _OfStates:
-    """An answer where variables have more than two states: one row a variable, with all of them."""
-
-    posterior: Posterior
-    exact: bool
-    intervals: dict[str, Any]
-    why: Contributions | None
-    prior: FloatArray
-    """What was known before, by column."""
-
-    def told(self, units: IndexArray, chosen: argparse.Namespace) -> dict[str, Any] | Reading:
-        """For machines or for people; variables that are least likely in their first state come first."""
-        network = self.posterior.network
-        away = [self.posterior.means[network.columns_of(int(i))].sum() for i in units]
-        units = units[np.argsort(-np.array(away), kind="stable")]
-        if chosen.json:
-            return self._as_json(units[: chosen.top])
-        if chosen.about is None:  # for people, what has no causes of its own comes first
-            units = units[np.argsort(np.diff(network.graph.indptr)[units] > 0, kind="stable")]
-        most = chosen.top or (_SHOWN if chosen.out == "-" and sys.stdout.isatty() else len(units))
-        return self._reading(units, most)
-
-    def _as_json(self, units: IndexArray) -> dict[str, Any]:
-        posterior, network = self.posterior, self.posterior.network
-        seen = np.flatnonzero(posterior.evidence != HIDDEN).tolist()
-        observed = {network.names[i]: state_value(network, i, posterior.evidence[i]) for i in seen}
-        listed = []
-        for i in units.tolist():
-            name, own = network.names[i], network.columns_of(i)
-            prior, mean = (by_state(network.states[name], all_[own]) for all_ in (self.prior, posterior.means))
-            one = {"name": name, "prior": prior, "mean": mean, "kind": _kind(self.exact)}
-            if name in self.intervals:
-                one |= intervals_told(self.intervals[name])
-            if self.why is not None:
-                one["contributions"] = self.why[name]
-            note = {key: value for key in ("about", "group") if (value := getattr(network.notes[name], key))}
-            listed.append(one | note)
-        how = {"exact": self.exact, "converged": posterior.converged}
-        return {"bound": posterior.bound, **how, "evidence": observed, "units": listed}
-
-    def _reading(self, units: IndexArray, most: int) -> Reading:
-        posterior, network, shown = self.posterior, self.posterior.network, units[:most]
-        rows = printing.moved_variables(network, self.prior, posterior.means, shown, ranked=shown)
-        head = f"Given {_observed(posterior)}: {printing.in_nats(posterior.bound, self.exact)}"
-        titles = ["variable", "prior → probability", "kind", rows[0][2], *(["guaranteed"] if self.intervals else [])]
-        table: list[list[Cell]] = [[*titles, *_because(self.why)]]
-        for (name, moved, bar), i in zip(rows[1:], shown, strict=True):
-            table.append([name, moved, _kind(self.exact), bar, *self._beside(int(i))])
-        remarks = () if self.exact or self.intervals else (_MEAN_FIELD,)
-        return Reading(head, [*table, *printing.more(len(units) - len(shown))], remarks)
-
-    def _beside(self, i: int) -> list[Cell]:
-        """The interval of a variable, and what findings add to it, or to its likeliest state."""
-        network, found = self.posterior.network, list[Cell]()
-        name = network.names[i]
-        states = network.states[name]
-        if self.intervals:
-            by_name = self.intervals[name]
-            told = {"": by_name} if isinstance(by_name, tuple) else by_name
-            texts = (f"{in_line(state)} {outward(*ends)}".strip() for state, ends in told.items())
-            found.append(", ".join(texts))
-        if self.why is not None:
-            nats = self.why[name]
-            if len(states) > 2:
-                best = states[int(np.argmax(probabilities(self.posterior.means[network.columns_of(i)])))]
-                nats = {
-                    f"{best}: {finding}" if k == 0 else finding: x for k, (finding, x) in enumerate(nats[best].items())
-                }
-            found.append(terms(nats))
-        return found
-
-
-def _observed(posterior: Posterior) -> str:
-    return printing.given(posterior.evidence).removeprefix("given ")
 
 
 def _kind(exact: bool) -> str:
@@ -250,19 +172,21 @@ def intervals_told(interval: Any) -> dict[str, Any]:
 
 
 def _units(network: Network, evidence: Mapping[str, Any], about: Sequence[str] | None) -> IndexArray:
-    """The hidden units to list."""
+    """The hidden units to list, those with soft evidence among them."""
+    known = certain(evidence)
     if about is not None:
         named = listed_units(network, about, "--about")
     else:
         named = [network.names[i] for i in roles.asked(network)]
-        named = named if set(named) - set(evidence) else open_units(network)
-    return np.array([network.index(name) for name in named if name not in evidence], np.int64)
+        named = named if set(named) - known else open_units(network)
+    return np.array([network.index(name) for name in named if name not in known], np.int64)
 
 
 def _before(posterior: Posterior, exact: bool, why: Contributions | None) -> FloatArray | None:
     """The prior by column, that of the units asked about, where sums over all states gave it beside the answer."""
     if why is None:
-        return posterior.means if exact and (posterior.evidence == HIDDEN).all() else None
+        unknown = posterior.question is None and (posterior.evidence == HIDDEN).all()
+        return posterior.means if exact and unknown else None
     if not why.exact:
         return None
     prior = posterior.prior.copy()
@@ -275,56 +199,66 @@ def _before(posterior: Posterior, exact: bool, why: Contributions | None) -> Flo
 
 @dataclass(frozen=True)
 class _Answer:
-    """What is to be told: the means, by unit; intervals, if they were asked for; contributions, if there are some."""
+    """What is to be told: the means, by column; intervals, if they were asked for; contributions, if there are some."""
 
     posterior: Posterior
+    evidence: Mapping[str, Any]
     exact: bool
     means: FloatArray
-    intervals: dict[str, tuple[float, float]]
+    intervals: dict[str, Any]
     why: Contributions | None
     prior: FloatArray
-    """What was known before, by unit."""
+    """What was known before, by column."""
     summed: bool
     """Is it the sum over all states, and no prediction?"""
     every: bool
     """Was no unit asked for by name?"""
 
     def as_json(self, units: IndexArray) -> dict[str, Any]:
+        """For machines."""
         posterior, network = self.posterior, self.posterior.network
-        seen = np.flatnonzero(posterior.evidence != HIDDEN)
-        observed = {network.names[i]: int(posterior.evidence[i]) for i in seen}
+        seen = np.flatnonzero(posterior.evidence != HIDDEN).tolist()
+        observed = {network.names[i]: state_value(network, i, posterior.evidence[i]) for i in seen}
+        reports = {name: given for name, given in self.evidence.items() if name not in observed}
+        how = {"exact": self.exact, "converged": posterior.converged}
         listed = [self._unit(i) for i in units.tolist()]
-        how: dict[str, Any] = {"exact": self.exact, "converged": posterior.converged}
-        return {"bound": posterior.bound, **how, "evidence": observed, "units": listed}
+        return {"bound": posterior.bound, **how, "evidence": observed | reports, "units": listed}
 
     def _unit(self, i: int) -> dict[str, Any]:
-        name, note = self.posterior.network.names[i], self.posterior.network.notes[self.posterior.network.names[i]]
-        one: dict[str, Any] = {"name": name, "prior": float(self.prior[i]), "mean": float(self.means[i])}
-        one["kind"] = _kind(self.exact)
+        network = self.posterior.network
+        name, own = network.names[i], network.columns_of(i)
+        prior, mean = (by_state(network.states[name], every[own]) for every in (self.prior, self.means))
+        one = {"name": name, "prior": prior, "mean": mean, "kind": _kind(self.exact)}
         if name in self.intervals:
-            one["lower"], one["upper"] = self.intervals[name]
+            one |= intervals_told(self.intervals[name])
         if self.why is not None:
             one["contributions"] = self.why[name]
-        return one | {key: value for key in ("about", "group") if (value := getattr(note, key))}
+        return one | {key: value for key in ("about", "group") if (value := getattr(network.notes[name], key))}
 
     def reading(self, units: IndexArray, most: int) -> Reading:
-        posterior, shown = self.posterior, units[:most]
-        top = printing.scale(self.prior[shown], self.means[shown]) if len(shown) else 1.0
-        names = [posterior.network.names[i] for i in shown]
-        predicted = not self.summed and is_predicted(posterior.network, names)
-        before = "predicted" if predicted else "prior"
-        titles = ["variable", f"{before} → mean", "kind", f"0 to {top:g}", *(["guaranteed"] if self.intervals else [])]
+        """For people."""
+        posterior, network, shown = self.posterior, self.posterior.network, units[:most]
+        rows = printing.moved_variables(network, self.prior, self.means, shown, ranked=shown)
+        predicted = not self.summed and is_predicted(network, [network.names[i] for i in shown])
+        before = f"{'predicted' if predicted else 'prior'} → {'mean' if network.is_binary else 'probability'}"
+        titles = ["variable", before, "kind", rows[0][2], *(["guaranteed"] if self.intervals else [])]
         table: list[list[Cell]] = [[*titles, *_because(self.why)]]
-        table += [self._row(i, top) for i in shown.tolist()]
-        head = f"Given {_observed(posterior)}: {printing.in_nats(posterior.bound, self.exact)}"
-        how: tuple[str, ...] = () if self.exact or self.intervals or not len(units) else (_MEAN_FIELD,)
-        how = how if posterior.converged else (*how, posterior.status.value)
-        found = int((posterior.evidence != HIDDEN).sum())
-        impossible = posterior.bound < _IMPOSSIBLE * max(1, found)
-        remarks = (*how, "by this model these findings hardly ever occur: is a leak missing?") if impossible else how
-        remarks = (*remarks, PREDICTED) if predicted else remarks
-        others = [*self._findings_line(units), *helpers_line(posterior.network)] if self.every else []
-        return Reading(head, [*table, *printing.more(len(units) - len(shown)), *others], remarks)
+        for (name, moved, bar), i in zip(rows[1:], shown, strict=True):
+            table.append([name, moved, _kind(self.exact), bar, *self._beside(int(i))])
+        reports = "" if posterior.question is None else posterior.question.text()
+        given = printing.given(posterior.evidence).removeprefix("given ") + reports
+        head = f"Given {given}: {printing.in_nats(posterior.bound, self.exact)}"
+        others = [*self._findings_line(units), *helpers_line(network)] if self.every else []
+        return Reading(head, [*table, *printing.more(len(units) - len(shown)), *others], self._remarks(predicted))
+
+    def _remarks(self, predicted: bool) -> list[str]:
+        """What else should be known."""
+        posterior, found = self.posterior, int((self.posterior.evidence != HIDDEN).sum())
+        remarks = [] if self.exact or self.intervals else [_MEAN_FIELD]
+        remarks += [] if posterior.converged else [posterior.status.value]
+        if posterior.bound < _IMPOSSIBLE * max(1, found):
+            remarks.append("by this model these findings hardly ever occur: is a leak missing?")
+        return [*remarks, PREDICTED] if predicted else remarks
 
     def _findings_line(self, units: IndexArray) -> list[list[str]]:
         """A last line that counts the findings that are not known, where the graph told causes from them."""
@@ -335,12 +269,21 @@ class _Answer:
         n = len(hidden.intersection(roles.observable(network)) - told)
         return [[f"... {n:,} finding{'s' * (n != 1)}, which --about lists"]] if n and not grouped else []
 
-    def _row(self, i: int, top: float) -> list[Cell]:
-        name, prior, mean = self.posterior.network.names[i], self.prior[i], self.means[i]
-        bar = printing.Move(prior, mean, top)
-        state = printing.second(self.posterior.network.states[name])
-        means = f"{state}{printing.probability(prior)} → {printing.probability(mean)}"
-        row: list[Cell] = [name, means, _kind(self.exact), bar]
+    def _beside(self, i: int) -> list[Cell]:
+        """The interval of a variable, and what findings add to it, or to its likeliest state."""
+        network, found = self.posterior.network, list[Cell]()
+        name = network.names[i]
+        states = network.states[name]
         if self.intervals:
-            row.append(outward(*self.intervals[name]))
-        return [*row, *([terms(self.why[name])] if self.why is not None else [])]
+            by_name = self.intervals[name]
+            told = {"": by_name} if isinstance(by_name, tuple) else by_name
+            texts = (f"{in_line(state)} {outward(*ends)}".strip() for state, ends in told.items())
+            found.append(", ".join(texts))
+        if self.why is not None:
+            nats = self.why[name]
+            if len(states) > 2:
+                likeliest = states[int(np.argmax(probabilities(self.means[network.columns_of(i)])))]
+                own = nats[likeliest].items()
+                nats = {f"{likeliest}: {finding}" if k == 0 else finding: x for k, (finding, x) in enumerate(own)}
+            found.append(terms(nats))
+        return found

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from sbnet.cli import commands
-from sbnet.cli.evidence import pattern
+from sbnet.cli.evidence import certain, pattern
 from sbnet.cli.models import read_model
 from sbnet.cli.writing import open_writer
 from sbnet.errors import ParameterError
@@ -44,6 +44,8 @@ def run(chosen: argparse.Namespace) -> int:
     n = _number(chosen)
     network = read_model(chosen)
     held = pattern(network, chosen.do) or None
+    if reported := sorted(set(held or ()) - certain(held or {})):
+        raise ParameterError(f"--do holds {reported[0]!r} at one state; say which, without likelihoods")
     schema = None if chosen.units == "all" else schema_of(network)
     named = _names(network, every=chosen.units == "all") if schema is None else list(schema.names)
     units = [network.index(name) for name in named]

@@ -66,11 +66,12 @@ class Present(NamedTuple):
         return None
 
 
-def units_about(network: Network, findings: Mapping[str, Any], about: Any) -> list[int]:
+def units_about(present: Present, about: Any) -> list[int]:
     """The numbers of the variables to learn about: those that are named, or the causes that are not observed."""
+    network, states = present.question.network, present.question.states[0]
     if about is not None:
         return list(dict.fromkeys(network.index(unit) for unit in checks.units("about", about)))
-    return [i for i in roles.causes(network) if network.names[i] not in findings]
+    return [i for i in roles.causes(network) if states[i] == HIDDEN]
 
 
 class Answers(NamedTuple):

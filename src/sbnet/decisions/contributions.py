@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import FloatArray
+from sbnet._types import HIDDEN, FloatArray
 from sbnet.decisions.answers import Present, answers, units_about
 from sbnet.errors import not_among
 from sbnet.inference import Posterior, Solver
@@ -163,13 +163,13 @@ def contributions(
       cold      0.1000 → 0.0903    sneezing -1.61 (÷5), fever +1.50 (×4.5)
     """
     present = Present.of(network, evidence)
-    found = present.findings
-    targets = np.array([i for i in units_about(network, found, about) if network.names[i] not in found], np.int64)
+    found, states = present.findings, present.question.states[0]
+    targets = np.array([i for i in units_about(present, about) if states[i] == HIDDEN], np.int64)
     groups = _together(found, together)
     less = [{name: state for name, state in found.items() if name not in gone} for gone in groups.values()]
     solved = answers(present, [*less, {}], targets, solver)
     means, titles = frame_columns(network, targets.tolist(), solved.means)
-    states = [tuple(found[name] for name in names) for names in groups.values()]
+    values = [tuple(found[name] for name in names) for names in groups.values()]
     edge = _SAMPLED_EDGE if solved.sampled else _EDGE
     kept = np.clip(means[:-1], edge, 1.0 - edge)
     odds = np.log(kept) - np.log1p(-kept)
@@ -177,7 +177,7 @@ def contributions(
     return Contributions(
         tuple(titles[k] for k in order),
         tuple(groups),
-        tuple(given[0] if len(given) == 1 else given for given in states),
+        tuple(given[0] if len(given) == 1 else given for given in values),
         (odds[0] - odds[1:]).T[order],
         means[-1, order],
         means[0, order],

@@ -227,7 +227,7 @@ def next_question(
     """
     checks.whole("tries", tries, 1)
     present = Present.of(network, evidence)
-    targets = np.array(units_about(network, present.findings, about), np.int64)
+    targets = np.array(units_about(present, about), np.int64)
     named = roles.findings(network, targets.tolist())
     if among is not None:
         named = [network.index(unit) for unit in checks.units("among", among)]
