@@ -213,7 +213,7 @@ def moved_variables(
 
     One with more than two states has all of them in its row, and the bar of the one that moved most.
     """
-    if network.is_binary and not any(map(second, network.states.values())):
+    if ranked is None and network.is_binary and not any(map(second, network.states.values())):
         return moved(network.names, before, after, variables, errors)
     own = [network.columns_of(int(i)) for i in variables]
     pairs = [(probabilities(before[one]), probabilities(after[one])) for one in own]
