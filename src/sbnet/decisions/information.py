@@ -26,8 +26,10 @@ _NOTHING = 1e-9
 """Nats: what is less than this is the rounding of a solver, and no information."""
 _WORK = 2.0**28
 """Numbers that are multiplied for the exact answers to all questions about variables with states: some seconds."""
+_WIDEST = 24
+"""The logarithm to base 2 of the largest table, 128 MB, from which samples are drawn, where those are more."""
 _DRAWN = 1 << 15
-"""Samples of the posterior, where those are more."""
+"""Samples of the posterior then."""
 
 
 class Told(NamedTuple):
@@ -93,14 +95,16 @@ def _by_one_order(present: Present, candidates: IndexArray, targets: IndexArray)
     network, row = part.network, part.states[0]
     seen = row.copy()
     seen[asked] = 0
-    variables = np.flatnonzero(live_variables(network.model, seen)).tolist()
-    places = _places(network, candidates)
-    one = Sum(network, row[None, :], variables, WIDE, soft=candidates.tolist())
-    if one.plan.work * (places[-1][-1] + 1) > _WORK:
+    variables, places = np.flatnonzero(live_variables(network.model, seen)).tolist(), _places(network, candidates)
+    try:
+        one = Sum(network, row[None, :], variables, _WIDEST, soft=candidates.tolist())
+    except TooManyHiddenError:  # an order is found step by step, and that of all variables may be the better one
+        one = Sum(network, row[None, :], range(len(row)), _WIDEST, soft=candidates.tolist())
+    if one.plan.bits > WIDE or one.plan.work * (places[-1][-1] + 1) > _WORK:
         unasked = {f: np.ones((1, n)) for f, n in zip(candidates.tolist(), network.n_states[candidates], strict=True)}
         if one.solve(row[None, :], (), unasked).log_p[0] == -np.inf:
             raise refusal()
-        return _from_samples(network, _drawn(network, row, variables), candidates, targets)
+        return _from_samples(network, _drawn(network, row, one.variables), candidates, targets)
     likelihoods = {}
     for f, own in zip(candidates.tolist(), places, strict=True):
         likelihoods[f] = np.ones((places[-1][-1] + 1, len(own)))
@@ -121,7 +125,7 @@ def _by_one_order(present: Present, candidates: IndexArray, targets: IndexArray)
 
 def _drawn(network: Network, row: States, variables: list[int]) -> States:
     """Samples of the posterior, the same ones each time."""
-    return Sum(network, row[None, :], variables, WIDE, maximum=True).draw(row, _DRAWN, np.random.default_rng(0))
+    return Sum(network, row[None, :], variables, _WIDEST, maximum=True).draw(row, _DRAWN, np.random.default_rng(0))
 
 
 def _from_samples(network: Network, drawn: States, candidates: IndexArray, targets: IndexArray) -> Told:
