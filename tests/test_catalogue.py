@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import sbnet as sb
 from sbnet import catalogue
-from sbnet.errors import CycleError, FileFormatError, NetworkError
+from sbnet.errors import CodingWarning, CycleError, FileFormatError, NetworkError
 from sbnet.model import hierarchy
 
 OBO = """format-version: 1.2
@@ -92,6 +92,30 @@ def test_a_patient_is_read_from_a_phenopacket(files):
     assert catalogue.read_patient(files / "p.json") == {"HP:9": 1, "HP:3": 0}
     ontology = catalogue.read_ontology(files / "hp.obo")
     assert catalogue.read_patient(files / "p.json", ontology) == {"HP:1": 1, "HP:3": 0}
+
+
+def test_terms_that_the_ontology_does_not_have_are_named_and_left_out(files):
+    ontology = catalogue.read_ontology(files / "hp.obo")
+    lines = [*catalogue.read_annotations(files / "phenotype.hpoa.gz"), ("OMIM:3", "HP:77", 0.5)]
+    with pytest.warns(CodingWarning, match="left out: 'OMIM:3' has 'HP:77', which is not in the ontology; a newer"):
+        net = catalogue.network(lines, ontology)
+    assert net == catalogue.network(lines[:-1], ontology)
+    known = [{"type": {"id": "HP:2"}}, {"type": {"id": "HP:3"}, "excluded": True}]
+    strange = [{"type": {"id": "HP:88", "label": "Staring"}}, {"type": {"id": "MONDO:1"}}]
+    (files / "p.json").write_text(json.dumps({"phenotypicFeatures": known + strange}))
+    with pytest.warns(CodingWarning, match="p.json has 'HP:88 Staring' and 'MONDO:1', which are not in the ontology"):
+        patient = catalogue.read_patient(files / "p.json", ontology)
+    assert patient == {"HP:2": 1, "HP:3": 0}
+    (files / "p.json").write_text(json.dumps({"phenotypicFeatures": strange}))
+    with pytest.raises(FileFormatError, match="and nothing else; read the ontology that they are from"):
+        catalogue.read_patient(files / "p.json", ontology)
+
+
+def test_a_finding_cannot_be_there_and_not(files):
+    features = [{"type": {"id": "HP:9"}}, {"type": {"id": "HP:1"}, "excluded": True}]
+    (files / "p.json").write_text(json.dumps({"phenotypicFeatures": features}))
+    with pytest.raises(FileFormatError, match="has 'HP:1' both as present and as excluded; take one of them out"):
+        catalogue.read_patient(files / "p.json", catalogue.read_ontology(files / "hp.obo"))
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ import numpy as np
 
 from sbnet import checks
 from sbnet._types import FloatArray, IndexArray
-from sbnet.catalogue.reading import Annotation, Ontology
-from sbnet.errors import NetworkError, hint
+from sbnet.catalogue.reading import Annotation, Ontology, left_out
+from sbnet.errors import NetworkError
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
 from sbnet.model import hierarchy, roles
 from sbnet.model.graph import Graph
@@ -55,7 +55,8 @@ def network(
     annotations : iterable of Annotation or tuple
         Those of :func:`read_annotations`, or tuples (disease, term) or (disease, term, frequency).
     ontology : Ontology, optional
-        That of :func:`read_ontology`. All of its terms become findings. Without it, terms stand side by side.
+        That of :func:`read_ontology`. All of its terms become findings, and annotations with others are left out, with
+        a :class:`~sbnet.errors.CodingWarning`. Without it, terms stand side by side.
     borrowed, vague, specific : float
         From 0 to 1; 0 leaves out what they stand for.
 
@@ -106,7 +107,7 @@ class _Table:
         self.terms = [] if ontology is None else list(ontology.names)
         number = {term: k for k, term in enumerate(self.terms)}
         place: dict[str, int] = {}
-        rows: list[tuple[int, int, float]] = []
+        rows, unknown = list[tuple[int, int, float]](), dict[str, str]()
         for one in checks.listed("annotations", annotations, wanted, NetworkError):
             if not isinstance(one, tuple) or not 2 <= len(one) <= 4 or not all(isinstance(x, str) for x in one[:2]):
                 raise NetworkError(f"an annotation is {checks.shown(one)}; {wanted}")
@@ -114,15 +115,17 @@ class _Table:
             term = term if ontology is None else ontology.term(term)
             if term not in number:
                 if ontology is not None:
-                    raise NetworkError(
-                        f"{disease!r} has {term!r}, which is not in the ontology{hint(term, self.terms)}"
-                    )
+                    unknown.setdefault(term, disease)
+                    continue
                 number[term] = len(self.terms)
                 self.terms.append(term)
             if name:
                 self.names[disease] = name
             share = UNKNOWN if frequency is None else checks.probability(f"the frequency of {term!r}", frequency)
             rows.append((place.setdefault(disease, len(place)), number[term], min(share, MOST)))
+        if unknown:
+            where = repr(next(iter(unknown.values()))) if len(unknown) == 1 else "the catalogue"
+            left_out(where, list(unknown), None if rows else NetworkError)
         if not rows:
             raise NetworkError(f"there are no annotations; {wanted}")
         self.diseases = list(place)

@@ -6,12 +6,13 @@ import csv
 import io
 import json
 import math
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from sbnet import checks
-from sbnet.errors import FileFormatError, ParameterError
+from sbnet.errors import CodingWarning, FileFormatError, ParameterError, SBNetError, enumerated, in_line
 from sbnet.files.atomic import PathLike, as_file
 from sbnet.files.plain import read_text
 
@@ -179,7 +180,8 @@ def read_patient(path: PathLike, ontology: Ontology | None = None) -> dict[str, 
     ----------
     path : str or PathLike
     ontology : Ontology, optional
-        With it, older identifiers become those of today, and a term that it does not have is an error.
+        With it, older identifiers become those of today, and terms that it does not have are left out: a
+        :class:`~sbnet.errors.CodingWarning` names them.
 
     Returns
     -------
@@ -209,7 +211,7 @@ def read_patient(path: PathLike, ontology: Ontology | None = None) -> dict[str, 
     features = packet.get("phenotypicFeatures") if isinstance(packet, dict) else None
     if not isinstance(features, list):
         raise FileFormatError(f"{name} has no list phenotypicFeatures; a phenopacket has one")
-    found: dict[str, int] = {}
+    found, unknown = dict[str, int](), list[str]()
     for feature in features:
         kind = feature.get("type") if isinstance(feature, dict) else None
         term = kind.get("id") if isinstance(kind, dict) else None
@@ -217,9 +219,23 @@ def read_patient(path: PathLike, ontology: Ontology | None = None) -> dict[str, 
             raise FileFormatError(f"{name}: {checks.shown(feature)} has no type with an id")
         term = term if ontology is None else ontology.term(term)
         if ontology is not None and term not in ontology.names:
-            raise FileFormatError(f"{name}: {term!r} is not a term of the ontology; leave it out")
-        found[term] = 0 if feature.get("excluded") or feature.get("negated") else 1
+            unknown.append(f"{term} {kind.get('label', '')}".strip())
+            continue
+        state = 0 if feature.get("excluded") or feature.get("negated") else 1
+        if found.setdefault(term, state) != state:
+            raise FileFormatError(f"{name} has {term!r} both as present and as excluded; take one of them out")
+    if unknown:
+        left_out(name, unknown, None if found else FileFormatError)
     return found
+
+
+def left_out(where: str, unknown: list[str], refused: type[SBNetError] | None) -> None:
+    """Name the terms that an ontology does not have; an error if nothing is left without them."""
+    terms = f"{enumerated(unknown)}, which {'is' if len(unknown) == 1 else 'are'} not in the ontology"
+    if refused is not None:
+        raise refused(f"{where} has {terms}, and nothing else; read the ontology that they are from")
+    text = f"left out: {where} has {terms}; a newer ontology, or a term above, would make them count"
+    warnings.warn(in_line(text), CodingWarning, stacklevel=3)
 
 
 def _rows(name: str, lines: list[str], columns: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
