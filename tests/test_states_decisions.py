@@ -120,16 +120,11 @@ def test_what_to_ask_of_impossible_evidence_is_refused(monkeypatch, work):
         sb.next_question(net, {"s": 1, "t": 0}, about="a", among="b")
 
 
-@pytest.mark.parametrize(("limit", "value"), [("_WORK", 10.0), ("WIDE", 1)])
-def test_where_exact_answers_to_all_questions_are_too_much_samples_estimate_them(
-    mixed,
-    monkeypatch,
-    limit,
-    value,  # noqa: F811
-):
+@pytest.mark.parametrize("small", [("_WORK", 10.0), ("WIDE", 1)])
+def test_where_exact_answers_to_all_questions_are_too_much_samples_estimate_them(mixed, monkeypatch, small):  # noqa: F811
     evidence, asked = {"ill": 1}, {"about": ["fever", "cold"], "among": ["mood", "flu"]}
     exact = sb.next_question(mixed, evidence, **asked)
-    monkeypatch.setattr(information, limit, value)
+    monkeypatch.setattr(information, *small)
     found = sb.next_question(mixed, evidence, **asked)
     assert not found.exact
     assert "estimate" in str(found)
