@@ -61,7 +61,13 @@ def test_an_error_may_have_no_message():
 
 @pytest.mark.parametrize(
     ("asked", "hint"),
-    [("rian", "; did you mean 'rain'?"), ("Rain", "; did you mean 'rain'?"), ("zzz", ""), (7, "")],
+    [
+        ("rian", "; did you mean 'rain'?"),
+        ("Rain", "; did you mean 'rain'?"),
+        ("RAIN", "; did you mean 'rain'?"),
+        ("zzz", ""),
+        (7, ""),
+    ],
 )
 def test_unknown_units_are_named_with_the_nearest_unit_if_one_is_near(asked, hint):
     error = unknown_unit(asked, ("rain", "wet"), "evidence")

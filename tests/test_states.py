@@ -787,7 +787,11 @@ def test_text_files_name_states_and_have_tables_by_rows(tmp_path):
         ("high = 0.6", "high = 60", r"line 13, column 32: .* is 60; a probability lies between 0 and 1; write 60 % as"),
         ("high = 0.6", 'high = "x"', r"line 13, column 32: .* is 'x'; it is a probability, such as 0.05"),
         ("much = [0.2, 0.1]", "much = 0.2", r"line 13, column 78: .*\['much'\] is 0.2; give probabilities by state"),
-        ("leak = { mild = 0.01 }", "leak = 0.01", "line 12, column 1: the leak of 'fever' is 0.01; give probabilities"),
+        (
+            "leak = { mild = 0.01 }",
+            "leak = 0.01",
+            "1: the leak of 'fever' is 0.01; give .* { mild = 0.3, high = 0.6 } ",
+        ),
         ("leak = { mild = 0.01 }", "leak_theta = [1.0]", r"line 12, column 1: .* asks? for an array of shape \(2,\)"),
         ("leak = { mild = 0.01 }", "leak_theta = [1.0, -1.0]", "line 12, column 1: .* is -1.0; -ln"),
         ("prior = { some = 0.2, much = 0.1 }", "", r"line 5, column 8: 'pain' has no prior; add prior = { some"),

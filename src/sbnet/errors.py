@@ -190,8 +190,9 @@ def near_name(name: object, names: Iterable[str], likeness: float) -> str | None
     if len(wanted) > _LONGEST_NAME:
         return None
     known = islice((known for known in names if len(known) <= _LONGEST_NAME), _MOST_NAMES)
-    near = difflib.get_close_matches(wanted, known, n=1, cutoff=likeness)
-    return near[0] if near else None
+    by_case = {one.casefold(): one for one in reversed(list(known))}  # case alone is no other name
+    near = difflib.get_close_matches(wanted.casefold(), by_case, n=1, cutoff=likeness)
+    return by_case[near[0]] if near else None
 
 
 def hint(name: object, names: Iterable[str], otherwise: str = "", likeness: float = 0.5) -> str:

@@ -17,6 +17,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import CycleError, FileFormatError, NetworkError, ParameterError, hint
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
+from sbnet.files.text_writing import key_of
 from sbnet.kernels import codes as gates
 from sbnet.model import hierarchy
 from sbnet.model.build import from_edges
@@ -37,6 +38,8 @@ _RANGES = {"weights": (-MAX_PARAMETER, MAX_PARAMETER), "causes": (0.0, 1.0), "th
 _KEYS = (*WORDS, *GONE, "states", "gate", *OWN["sigmoid"], *OWN["noisy-or"], *OWN["table"])
 _NAMED = re.compile(r"\['([^']*)'\]")
 """The states that a message names, as in "the leak of 'fever'['mild']"."""
+_MAPPING = re.compile(r"\{('[^']*': [^{}]*)\}")
+"""A mapping in Python's form, which a file has in another one."""
 _TOP = ("layers", "units")
 _PLACE = re.compile(r" \(at (?:(line \d+, column \d+)|(end of document))\)$")
 
@@ -150,7 +153,8 @@ class _Document:
         except FileFormatError:
             raise
         except (NetworkError, ParameterError) as error:
-            raise self.wrong(str(error), *path, *_NAMED.findall(str(error).split(" is ")[0])) from None
+            text, what = _MAPPING.sub(_in_toml, str(error)), str(error).split(" is ")[0]
+            raise self.wrong(text, *path, *_NAMED.findall(what)) from None
 
     def check_keys(self, table: Mapping[str, Any], known: tuple[str, ...], whose: str, *path: str) -> None:
         for key, value in table.items():
@@ -406,6 +410,11 @@ class _Document:
         parent, child = error.cycle[-2:]
         key = next(key for key in ("weights", "causes", "theta", "parents") if parent in self.units[child].get(key, {}))
         return self.wrong(f"{error}; no variable can be among its own causes", "units", child, key, parent)
+
+
+def _in_toml(mapping: re.Match[str]) -> str:
+    pairs = re.sub("'([^']*)': ", lambda state: f"{key_of(state[1])} = ", mapping[1])
+    return f"{{ {pairs} }}"
 
 
 def _misplaced(unit: str, key: str, gate: str) -> str:

@@ -52,7 +52,7 @@ def as_toml(network: Network) -> str:
     causes[into_noisy] = as_probabilities(network.weight[into_noisy], never, _cause, _theta)
     own_p[noisy] = as_probabilities(network.bias[noisy], never, _cause, _theta)
     own_p[alone] = as_probabilities(network.bias[alone], log_odds, sigma, _log_odds)
-    keys = list(map(_key, network.names))
+    keys = list(map(key_of, network.names))
     for i in range(network.n_units):
         lines = _head(network, i)
         own = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
@@ -72,14 +72,15 @@ def as_toml(network: Network) -> str:
     return "\n".join(parts)
 
 
-def _key(name: str) -> str:
+def key_of(name: str) -> str:
+    """A name as TOML has it: bare, or in quotes."""
     return name if _BARE.fullmatch(name) else _text(name)
 
 
 def _head(network: Network, i: int) -> list[str]:
     """The name of a variable, its notes, and its states where they are others than no and yes."""
     name = network.names[i]
-    lines, words = [f"[units.{_key(name)}]"], as_words(network.notes[name])
+    lines, words = [f"[units.{key_of(name)}]"], as_words(network.notes[name])
     if network.states[name] != NO_YES:
         words["states"] = list(network.states[name])
     for key, value in words.items():
@@ -113,19 +114,19 @@ def _variable(network: Network, i: int) -> str:
         found = [_probabilities(column, kind) for column in weight.T] if noisy else [None]
         if None not in found:
             told = [_by_state(p, family.states) for p in found if p is not None]
-            each = ", ".join(f"{_key(state)} = {text}" for state, text in zip(states[1:], told, strict=True))
-            causes.append(f"{_key(parent)} = {told[0] if len(states) == 2 else f'{{ {each} }}'}")
+            each = ", ".join(f"{key_of(state)} = {text}" for state, text in zip(states[1:], told, strict=True))
+            causes.append(f"{key_of(parent)} = {told[0] if len(states) == 2 else f'{{ {each} }}'}")
         else:
-            rest.append(f"{_key(parent)} = {float(weight[0, 0]) if weight.size == 1 else weight.tolist()!r}")
+            rest.append(f"{key_of(parent)} = {float(weight[0, 0]) if weight.size == 1 else weight.tolist()!r}")
     mappings = {"causes": causes, "theta": rest} if noisy else {"weights": rest}
-    return "\n".join([*lines, *_mappings(f"units.{_key(family.name)}", mappings)]) + "\n"
+    return "\n".join([*lines, *_mappings(f"units.{key_of(family.name)}", mappings)]) + "\n"
 
 
 def _by_state(p: list[float], states: Sequence[str]) -> str:
     """Probabilities of states from the second one on: a number for two states."""
     if len(states) == 2:
         return repr(p[0])
-    return f"{{ {', '.join(f'{_key(state)} = {one!r}' for state, one in zip(states[1:], p, strict=True))} }}"
+    return f"{{ {', '.join(f'{key_of(state)} = {one!r}' for state, one in zip(states[1:], p, strict=True))} }}"
 
 
 def _probabilities(x: FloatArray, gate: str) -> list[float] | None:
