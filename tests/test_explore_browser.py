@@ -236,6 +236,19 @@ def test_the_drawing_shows_what_matters_and_not_everything(visit):
     assert told(page)["finding 3"] == 0
 
 
+def test_a_narrow_drawing_has_as_many_variables_as_stand_beside_each_other(visit):
+    """Lines that wrap hide edges behind boxes; so there are fewer causes and findings."""
+    chain = ["cold", "wet", "ill", "in bed"]
+    edges = dict.fromkeys(pairwise(chain), 0.6) | {("wet", f"finding {k}"): 0.5 for k in range(5)}
+    net = sb.noisy_or(edges, leak=0.05, prior=0.1)
+    place = "nodes => nodes.map(n => n.getAttribute('transform').split(' ')[1])"
+    wide, narrow = (
+        visit(net, wide=pixels, evidence={"in bed": 1}).eval_on_selector_all("#drawing .node", place)
+        for pixels in (1280, 390)
+    )
+    assert (len(wide), len(narrow), len(set(narrow))) == (7, 5, 3)  # of nine, three lines
+
+
 TOO_WIDE = """nodes => nodes.flatMap(node => {
   const box = node.querySelector('.box').getBoundingClientRect();
   return [...node.querySelectorAll('text')].filter(text => text.getBoundingClientRect().right > box.right)

@@ -5,14 +5,15 @@
    findings as fit into the window. */
 "use strict";
 
-const FEW_CAUSES = 5, LEAST_KNOWN = 8, MOST_KNOWN = 18, FEW_OTHERS = 5;
+const MOST = 5, LEAST_KNOWN = 8, MOST_KNOWN = 18;
+let few = MOST;  // causes, and other findings; fewer where lines would wrap
 const BOX = { gap: 9, least: 88, most: 260, narrow: 128 };  // pixels
 const HIGH = { one: 32, two: 44 };  // of boxes with the value beside the name, and below it
 let drawnWidth = 0, height = HIGH.one;
 
 /* As many findings as fit beside each other into the window. */
 const fewKnown = () => {
-  const room = Math.floor((window.innerHeight - 220) / (HIGH.one + BOX.gap)) - FEW_OTHERS;
+  const room = Math.floor((window.innerHeight - 220) / (HIGH.one + BOX.gap)) - MOST;
   return Math.max(LEAST_KNOWN, Math.min(room, MOST_KNOWN));
 };
 
@@ -26,7 +27,7 @@ function ancestors(below) {
 function drawnCauses() {
   const above = ancestors(known.keys()), first = chosen === null || certain(chosen) ? [] : [chosen];
   const likely = ranked().filter(i => !certain(i) && (!known.size || above.has(i)) && i !== chosen);
-  return [...first, ...likely.slice(0, FEW_CAUSES - first.length)];
+  return [...first, ...likely.slice(0, few - first.length)];
 }
 
 /* What is known, as far as it is drawn: the findings that add most to one of these causes, in nats. */
@@ -48,7 +49,7 @@ function neighbourhood() {
   const pull = c => net.parents[c].reduce(share(c), 0), rank = c => worth.has(c) ? worth.get(c) : -1e6;
   const others = [...new Set([...picked].filter(i => !certain(i)).flatMap(near))].filter(c => !picked.has(c));
   others.sort((a, b) => rank(b) - rank(a) || pull(b) - pull(a));
-  for (const c of others.slice(0, FEW_OTHERS)) picked.add(c);
+  for (const c of others.slice(0, few)) picked.add(c);
   for (const i of told) for (const j of onTheWay(i, picked)) picked.add(j);
   return [...picked].sort((a, b) => a - b);
 }
@@ -89,7 +90,7 @@ function places(columns, room) {
   const all = rows * (height + gap);
   columns.forEach((column, c) => column.forEach((i, r) =>
     corner.set(i, [2 + c * (width + spread), 2 + (r + 0.5) * all / column.length - height / 2])));
-  return { corner, width, wide: n * width + (n - 1) * spread + 4, high: all + 4, down: false };
+  return { corner, width, wide: n * width + (n - 1) * spread + 4, high: all + 4, down: false, wraps: 0 };
 }
 
 function inLines(columns, room) {
@@ -98,14 +99,17 @@ function inLines(columns, room) {
   let y = 2;
   height = HIGH.two;
   for (const column of columns) {
-    for (let first = 0; first < column.length; first += most) {
-      const line = column.slice(first, first + most), free = room - 4 - line.length * width;
-      line.forEach((i, k) => corner.set(i, [2 + k * width + (k + 1) * free / (line.length + 1), y]));
+    const lines = Math.ceil(column.length / most), own = Math.ceil(column.length / lines);
+    for (let first = 0; first < column.length; first += own) {
+      const line = column.slice(first, first + own), free = (room - 4 - line.length * width) / (line.length + 1);
+      const aside = lines > 1 && line.length < most ? (first / own % 2 - 0.5) * Math.min(width + gap, 2 * free) : 0;
+      line.forEach((i, k) => corner.set(i, [2 + k * width + (k + 1) * free + aside, y]));  // edges pass between boxes
       y += height + gap;
     }
     y += 30;
   }
-  return { corner, width, wide: room, high: y - 30, down: true };
+  const wraps = columns.filter(column => column.length > most).length;
+  return { corner, width, wide: room, high: y - 30, down: true, wraps };
 }
 
 function drawAnew() {
@@ -117,9 +121,19 @@ function draw() {
   const shown = drawnCauses(), waiting = known.size > fewKnown() && shown.length > 0 && shown.every(i => !nats.has(i));
   $("drawing").classList.toggle("busy", waiting);
   if (waiting) return;  // which findings matter is not known yet
-  const drawn = neighbourhood(), columns = layOut(drawn);
   drawnWidth = $("drawing").clientWidth;
-  const { corner, width, wide, high, down } = places(columns, Math.max(drawnWidth, 200));
+  const attempt = n => {
+    few = n;
+    const some = neighbourhood();
+    return { drawn: some, ...places(layOut(some), Math.max(drawnWidth, 200)) };
+  };
+  let best = attempt(MOST), n = MOST;
+  for (let less = MOST - 1; best.wraps && less > 1; less--) {
+    const other = attempt(less);
+    if (other.wraps < best.wraps) [best, n] = [other, less];
+  }
+  few = n;
+  const { drawn, corner, width, wide, high, down } = best;
   const svg = el("svg:svg", { viewBox: `0 0 ${wide} ${high}`, width: wide, height: high, role: "group",
     "aria-label": "Causes and findings that matter now" });
   const edges = [];
