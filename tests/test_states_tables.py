@@ -15,6 +15,7 @@ from sbnet.errors import ConvergenceWarning, EvidenceError, TooRareError
 from sbnet.inference import Status
 from sbnet.inference.solvers import families, tabular
 from sbnet.inference.solvers.particles import average
+from sbnet.inference.solvers.row_completions import Completions
 from sbnet.kernels.codes import NOISY_OR
 from strategies import seeds, state_networks, states_of
 from test_states_bounds import magnitude, possible_states, random_case
@@ -180,6 +181,10 @@ def test_restarts_with_tables_find_the_better_bound(clinic):
     assert bounds[0] <= bounds[1] <= sb.log_likelihood(clinic, {"e": 1})
 
 
+def no_completions(network, states, **_):
+    return Completions(np.full(1, -np.inf), np.zeros(1, np.int64), states, np.ones(1))
+
+
 def test_where_no_state_of_positive_probability_is_found_it_is_said(monkeypatch):
     def nothing(*_):
         raise TooRareError("none")
@@ -190,7 +195,7 @@ def test_where_no_state_of_positive_probability_is_found_it_is_said(monkeypatch)
     with pytest.warns(ConvergenceWarning, match="in 1 of 1 row no state of positive probability was found"):
         found = sb.infer(copies, {"d": 1}, start=[0.0] * 4)
     assert (found.bound, found.status) == (-np.inf, Status.NO_STATE)
-    monkeypatch.setattr(families, "particles_of", lambda row, n, seed: families.Cloud(row.filled(n), -np.inf))
+    monkeypatch.setattr(families, "complete", no_completions)
     monkeypatch.setattr(families, "most_probable_state", lambda *_: None)
     with pytest.raises(TooRareError, match="none of 256 particles has a positive probability"):
         sb.infer(copies, {"d": 1}, solver=sb.Gibbs())
@@ -198,7 +203,7 @@ def test_where_no_state_of_positive_probability_is_found_it_is_said(monkeypatch)
 
 def test_chains_start_from_the_most_probable_state_where_particles_find_none(monkeypatch):
     copies = sb.from_edges([("a", "b", None)], tables={"b": np.eye(2)})
-    monkeypatch.setattr(families, "particles_of", lambda row, n, seed: families.Cloud(row.filled(n), -np.inf))
+    monkeypatch.setattr(families, "complete", no_completions)
     assert sb.infer(copies, {"b": 1}, solver=sb.Gibbs(samples=10))["a"] == 1.0
 
 

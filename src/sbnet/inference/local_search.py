@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, States
 from sbnet.inference.solvers.families import Conditional, Numbers, Row, begin, draw, shares
 from sbnet.kernels.random import streams_of
 from sbnet.model.network import Network
@@ -41,17 +41,10 @@ def good_state(network: Network, row: States, free: list[int], seed: int) -> Sta
         best = np.where(better[:, None], states, best)
         log_p, states = np.maximum(new, log_p), best.copy()
         for v in moving:  # a step of Gibbs sampling for about one in four
-            drawn = draw(shares(_given_others(problem, v, children[v], states)), numbers.next())
+            drawn = draw(shares(problem.given_others(v, states, children[v])), numbers.next())
             states[:, v] = np.where(numbers.next() < 0.25, drawn, states[:, v])
     found: States = best[np.argmax(log_p)]
     return found
-
-
-def _given_others(problem: Row, v: int, children: list[Conditional], states: States) -> FloatArray:
-    log_p = problem.all[v].log_p(states)
-    for child in children:
-        log_p = log_p + child.told(v, states)
-    return log_p
 
 
 def _uphill(problem: Row, states: States, moving: list[int], children: dict[int, list[Conditional]]) -> None:
@@ -59,6 +52,6 @@ def _uphill(problem: Row, states: States, moving: list[int], children: dict[int,
     for _ in range(_MOST):
         before = states.copy()
         for v in moving:
-            states[:, v] = _given_others(problem, v, children[v], states).argmax(axis=1)
+            states[:, v] = problem.given_others(v, states, children[v]).argmax(axis=1)
         if np.array_equal(before, states):
             return

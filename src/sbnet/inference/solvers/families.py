@@ -9,14 +9,14 @@ Random numbers follow from a seed for each row and sample, and a count; so a row
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import HIDDEN, FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import TooManyHiddenError, TooRareError
 from sbnet.exact.factors import Family, families_of, leak
 from sbnet.exact.sparse import Sum
+from sbnet.inference.solvers.row_completions import complete
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of, uniforms
 from sbnet.model.network import Network
@@ -24,7 +24,7 @@ from sbnet.questions.reduction import live_variables
 from sbnet.questions.support import impossible
 
 _PARTICLES = 256
-"""From which chains are given states to begin with."""
+"""Completions of a row from which chains are given states to begin with."""
 _TABLE_BITS = 22
 """The logarithm to base 2 of the largest table of an elimination that looks for a state of positive probability."""
 
@@ -102,10 +102,10 @@ class Row:
         chosen = self.live if variables is None else variables
         return sum((self.all[i].of_state(states) for i in chosen), np.zeros(len(states)))
 
-    def given_others(self, v: int, states: States) -> FloatArray:
-        """ln P of each state of a hidden variable given all others, but for a constant."""
+    def given_others(self, v: int, states: States, children: list[Conditional] | None = None) -> FloatArray:
+        """ln P of each state of a hidden variable given all others, or some children, but for a constant."""
         log_p = self.all[v].log_p(states)
-        for child in self.children[v]:
+        for child in self.children[v] if children is None else children:
             log_p = log_p + child.told(v, states)
         return log_p
 
@@ -145,49 +145,7 @@ class Numbers:
             return uniforms(self.streams + np.uint64(self.count) * GOLDEN)
 
 
-# --- sequential Monte Carlo -------------------------------------------------------------------------------------------
-
-
-class Cloud(NamedTuple):
-    """Particles of one row, all of the same weight, and an estimate of ln P: P itself is right in the mean."""
-
-    states: States
-    log_p: float
-
-
-def particles_of(row: Row, number: int, seed: np.uint64) -> Cloud:
-    """Variable by variable, parents first: draw what is hidden, weigh by what is observed, resample when few count.
-
-    Where all weights are zero, ln P is minus infinity, and the states are worth nothing.
-    """
-    states, numbers = row.filled(number), Numbers(streams_of(np.array([seed]), number)[0])
-    log_w, log_p = np.zeros(number), 0.0
-    for i in row.live:
-        if row.row[i] == HIDDEN:
-            states[:, i] = draw(shares(row.all[i].log_p(states)), numbers.next())
-            continue
-        log_w = log_w + row.all[i].of_state(states)
-        if log_w.max() == -np.inf:
-            return Cloud(states, -np.inf)
-        p = shares(log_w[None, :])[0]
-        if p @ p > 2.0 / number:
-            log_p += _log_mean(log_w)
-            states, log_w = states[_resampled(p, float(numbers.next()[0]))], np.zeros(number)
-    log_p += _log_mean(log_w)
-    return Cloud(states[_resampled(shares(log_w[None, :])[0], float(numbers.next()[0]))], log_p)
-
-
-def _log_mean(log_w: FloatArray) -> float:
-    top = float(log_w.max())
-    return top + float(np.log(np.exp(log_w - top).mean()))
-
-
-def _resampled(p: FloatArray, u: float) -> IndexArray:
-    """Systematic resampling: each particle as often as its weight says."""
-    ends = np.cumsum(p)
-    place = np.searchsorted(ends, (u + np.arange(len(p))) / len(p) * ends[-1], side="right")
-    found: IndexArray = np.minimum(place, np.flatnonzero(p > 0.0)[-1])
-    return found
+# --- states to begin with ---------------------------------------------------------------------------------------------
 
 
 def begin(row: Row, number: int, seed: np.uint64) -> States:
@@ -198,13 +156,16 @@ def begin(row: Row, number: int, seed: np.uint64) -> States:
     TooRareError
         If neither is found.
     """
-    cloud = particles_of(row, max(_PARTICLES, number), seed)
-    if cloud.log_p > -np.inf:
-        return cloud.states[np.arange(number) * len(cloud.states) // number]
+    most = max(_PARTICLES, number)
+    found = complete(row.network, row.row[None, :], asked=np.empty(0, np.int64), most=most, seed=int(seed))
+    if found.log_p[0] > -np.inf:
+        above, middles = np.cumsum(found.share), (np.arange(number) + 0.5) / number
+        chosen: States = found.states[np.searchsorted(above, middles * above[-1], side="right")]
+        return chosen
     best = most_probable_state(row.network, row.row, row.live)
     if best is None:
         raise TooRareError(
-            f"none of {len(cloud.states):,} particles has a positive probability, and elimination finds no state that "
+            f"none of {most:,} particles has a positive probability, and elimination finds no state that "
             "has, or is too large; ask log_likelihood(), or give fewer findings, or tables without zeros"
         )
     return np.repeat(best[None, :], number, axis=0)

@@ -15,13 +15,10 @@ import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference import Solution, Status
-from sbnet.inference.solvers.row_completions import Completions, complete
+from sbnet.inference.solvers.row_completions import MOST, complete
 from sbnet.kernels.codes import TABLE
 from sbnet.model.network import Network
 from sbnet.questions.reduction import live_variables
-
-MOST = 256
-"""Completions of a row that are gone through before they are drawn."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,9 +39,8 @@ class Completed:
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Sum over the completions of each row, or weigh some that are drawn."""
         found = complete(network, states, most=self.most)
-        parts = [found.probabilities(v, int(n))[:, 1:] for v, n in enumerate(network.n_states)]
         done, sweeps = np.full(len(states), Status.CONVERGED.code), np.zeros(len(states), np.int64)
-        return Solution(found.log_p, np.concatenate(parts, axis=1), done, sweeps)
+        return Solution(found.log_p, found.means(network.n_states), done, sweeps)
 
 
 def fill(network: Network, states: States, numbers: IndexArray, *, most: int = MOST) -> Filled:
@@ -69,10 +65,9 @@ def fill(network: Network, states: States, numbers: IndexArray, *, most: int = M
     return Filled(whole, each)
 
 
-def draw(network: Network, states: States, rng: np.random.Generator, *, most: int = MOST) -> States:
+def draw(network: Network, states: States, rng: np.random.Generator) -> States:
     """Every row with its missing cells drawn together from their posterior."""
-    found: Completions = complete(network, states, most=most, seed=int(rng.integers(2**62)))
-    return found.draw(rng.random(len(states)))
+    return complete(network, states, seed=int(rng.integers(2**62))).draw(rng.random(len(states)))
 
 
 def informed(network: Network, states: States) -> BoolArray:

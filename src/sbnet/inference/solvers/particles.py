@@ -12,7 +12,7 @@ import numpy as np
 from sbnet._types import FloatArray, Model, States
 from sbnet.inference.chains import observed, rows_at_once, whole_blocks
 from sbnet.inference.equal_rows import first_equal
-from sbnet.inference.solvers import families
+from sbnet.inference.solvers.row_completions import complete
 from sbnet.kernels import codes as gates
 from sbnet.kernels.chains import BARREN, HIDDEN, LANES, Chains, Graph, chains_of, graph_of
 from sbnet.kernels.gibbs import sweep
@@ -20,7 +20,6 @@ from sbnet.kernels.particles import Private, filter_rows
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of, uniforms
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Block, RowBlocks, join, map_blocks
-from sbnet.questions.evidence import observed_means
 
 NUMBER, SWEEPS = 256, 3
 """Particles of a row; Gibbs sweeps after sequential Monte Carlo, of which all but the first count for the means."""
@@ -139,27 +138,13 @@ def particle_rows(
 
 
 def _of_families(network: Network, states: States, seeds: Seeds, effort: Effort) -> Particles:
-    """Particles where variables have tables, row by row; NaN where none has a positive probability."""
-    number, sweeps, draws, _ = effort
-    n = len(states)
-    found = Particles(
-        np.full((n, len(network.bias)), np.nan), np.empty(n), np.zeros((n, draws, states.shape[1]), np.int8)
-    )
-    for r, (row, seed) in enumerate(zip(states, seeds, strict=True)):
-        given = families.Row(network, row)
-        now, found.log_p[r] = families.particles_of(given, number, seed)
-        if sweeps == 0 or found.log_p[r] == -np.inf:
-            continue
-        means = observed_means(network, row[None, :])[0]
-        numbers = families.Numbers(streams_of(splitmix(seeds[r : r + 1]), number)[0])
-        for k, shares in enumerate(families.sweeps(given, now, numbers, sweeps)):
-            for v, p in shares.items() if k else ():
-                at = network.columns_of(v)
-                means[at] = (0.0 if k == 1 else means[at]) + p[:, 1:].mean(axis=0) / (sweeps - 1)
-        found.means[r] = means
-        first = int(uniforms(seeds[r : r + 1])[0] * number)
-        found.drawn[r] = now[(first + np.arange(draws) * number // max(draws, 1)) % number]
-    return found
+    """Completions of each row where variables have tables; means are NaN where none has a positive probability."""
+    found, numbers = complete(network, states, most=effort.number), np.arange(effort.draws, dtype=np.uint64)
+    means = found.means(network.n_states)
+    means[found.log_p == -np.inf] = np.nan
+    with np.errstate(over="ignore"):
+        drawn = [found.draw(uniforms(seeds + k * GOLDEN)) for k in numbers]
+    return Particles(means, found.log_p, np.array(drawn, np.int8).reshape(-1, *states.shape).swapaxes(0, 1))
 
 
 def _private(model: Model, states: States, chains: Chains, effort: Effort) -> Private:

@@ -53,6 +53,11 @@ class Completions:
         found = np.bincount(place, weights=self.share, minlength=len(self.log_p) * n_states).astype(np.float64)
         return found.reshape(-1, n_states)
 
+    def means(self, n_states: IndexArray) -> FloatArray:
+        """Posterior probabilities of the states of all variables from the second one on, rows by columns."""
+        parts = [self.probabilities(v, n)[:, 1:] for v, n in enumerate(n_states.tolist())]
+        return np.concatenate(parts, axis=1)
+
     def draw(self, uniform: FloatArray) -> States:
         """One completion of each row, by its probability; `uniform` has a number in [0, 1) for each row."""
         above, begin = np.cumsum(self.share), _begin(self.row, len(self.log_p))
@@ -60,12 +65,6 @@ class Completions:
         chosen = np.searchsorted(above, before + uniform * (above[begin[1:] - 1] - before), side="right")
         drawn: States = self.states[np.clip(chosen, begin[:-1], begin[1:] - 1)]
         return drawn
-
-    def best(self) -> States:
-        """The most probable completion of each row."""
-        order = np.lexsort((-self.share, self.row))
-        found: States = self.states[order[_begin(self.row, len(self.log_p))[:-1]]]
-        return found
 
 
 def complete(
