@@ -53,6 +53,11 @@ class Column:
         """Whether the values are float64."""
         return self.values.dtype.kind == "f"
 
+    @property
+    def missing(self) -> NDArray[np.bool_]:
+        """Which cells are missing."""
+        return np.isnan(self.values) if self.is_number else np.equal(self.values, None)
+
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
@@ -170,11 +175,8 @@ def as_array(X: Any) -> Array:
 def from_columns(cells: Mapping[str, Any], n_rows: int, gone: tuple[Any, ...] = ()) -> Sheet:
     """Named columns of cells of any kind."""
     names = tuple(cells)
-
-    def read(k: int) -> Column:
-        return column(names[k], cells[names[k]], gone)
-
-    return Sheet(names, _Columns(len(names), read), n_rows, lambda r, k: cells[names[k]][r])
+    columns = _Columns(len(names), lambda k: column(names[k], cells[names[k]], gone))
+    return Sheet(names, columns, n_rows, lambda r, k: cells[names[k]][r])
 
 
 def column(name: str, cells: Array | Sequence[Any], gone: tuple[Any, ...] = ()) -> Column:
@@ -210,12 +212,11 @@ def is_number(value: Any, number: float) -> bool:
 
 def from_frame(frame: nw.DataFrame[Any], names: tuple[str, ...] | None, gone: tuple[Any, ...] = ()) -> Sheet:
     """The columns of a data frame under `names`, if it has any."""
-
-    def read(k: int) -> Column:
-        return _from_series(f"x{k}" if names is None else names[k], frame[:, k], gone)
-
-    column = functools.cache(lambda k: frame[:, k])  # cell by cell that would take ten times as long
-    return Sheet(names, _Columns(len(frame.columns), read), len(frame), lambda r, k: column(k)[r])
+    n = len(frame.columns)
+    called = names or [f"x{k}" for k in range(n)]
+    columns = _Columns(n, lambda k: _from_series(called[k], frame[:, k], gone))
+    series = functools.cache(lambda k: frame[:, k])  # cell by cell that would take ten times as long
+    return Sheet(names, columns, len(frame), lambda r, k: series(k)[r])
 
 
 def names_of(frame: nw.DataFrame[Any]) -> tuple[str, ...] | None:
@@ -245,7 +246,11 @@ def _from_series(name: str, series: nw.Series[Any], gone: tuple[Any, ...]) -> Co
 
     kind = series.dtype
     if kind in (nw.Datetime, nw.Duration) and series.implementation.is_pandas():
-        whole = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None) if zone_of(kind) else series
+        whole = (
+            series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+            if getattr(kind, "time_zone", None)
+            else series
+        )
         return Column(name, _seconds(np.asarray(whole.to_numpy())), dates=True)
     if kind.is_temporal():
         return column(name, series.to_list(), gone)
@@ -265,11 +270,8 @@ def _from_series(name: str, series: nw.Series[Any], gone: tuple[Any, ...]) -> Co
 
 def from_array(array: Array, gone: tuple[Any, ...] = ()) -> Sheet:
     """The columns of a 2-D array."""
-
-    def read(k: int) -> Column:
-        return column(f"x{k}", array[:, k], gone)
-
-    return Sheet(None, _Columns(array.shape[1], read), len(array), lambda r, k: array[r, k])
+    columns = _Columns(array.shape[1], lambda k: column(f"x{k}", array[:, k], gone))
+    return Sheet(None, columns, len(array), lambda r, k: array[r, k])
 
 
 def _objects(cells: Any) -> Array:
@@ -364,12 +366,6 @@ def _moment(value: Any, name: str) -> float:
     if clean is None:
         return np.nan
     raise _nested(name, value)
-
-
-def zone_of(kind: Any) -> str | None:
-    """The time zone of a column of dates."""
-    zone: str | None = getattr(kind, "time_zone", None)
-    return zone
 
 
 def dates(name: str) -> TableError:

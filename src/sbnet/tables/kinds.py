@@ -213,10 +213,7 @@ class Sample:
     @cached_property
     def observed(self) -> IndexArray:
         """Rows that are not missing."""
-        values = self.column.values
-        if values.dtype.kind == "f":
-            return np.flatnonzero(~np.isnan(values))
-        return np.array([r for r, value in enumerate(values.tolist()) if value is not None], np.int64)
+        return np.flatnonzero(~self.column.missing)
 
     @cached_property
     def total(self) -> float:
@@ -305,17 +302,13 @@ def _categories(sample: Sample) -> Column | None:
 
 def _dates(sample: Sample) -> Column | None:
     """Dates of a data frame's, or text or whole numbers that spell them, in one way."""
-    if not sample.column.dates and not _spell_dates(sample):
-        return None
-    return _by_size(sample, sizes(sample.column, dates=True), DATES)
-
-
-def _spell_dates(sample: Sample) -> bool:
-    values = list(sample.counts)
-    if len(values) < 2 or not (sample.column.is_number or all(isinstance(value, str) for value in values)):
-        return False
-    moments = dates_in_figures(np.array(values)) if sample.column.is_number else spelled_dates(values)
-    return not np.isnan(moments).any()
+    column, values = sample.column, list(sample.counts)
+    if not column.dates:
+        if len(values) < 2 or not (column.is_number or all(isinstance(value, str) for value in values)):
+            return None
+        if np.isnan(dates_in_figures(np.array(values)) if column.is_number else spelled_dates(values)).any():
+            return None
+    return _by_size(sample, sizes(column, dates=True), DATES)
 
 
 def _numbers(sample: Sample) -> Column | None:
@@ -348,7 +341,7 @@ def _numbers(sample: Sample) -> Column | None:
 def _words(sample: Sample) -> Column | None:
     """Two words of which one means no; words in an order that people know; any others, the commonest last."""
     counts = sample.counts
-    words = {value: value if isinstance(value, str) else word(value) for value in counts}
+    words = {value: word(value) for value in counts}
     if len(counts) == 2:
         pair = no_first(list(counts))
         if pair is not None:
@@ -356,7 +349,7 @@ def _words(sample: Sample) -> Column | None:
             named = ("no", "yes") if {text.casefold() for text in first} == {"false", "true"} else tuple(first)
             about = "true or false" if named != tuple(first) else "no comes first"
             return Column("", YES_NO, named, about=about, cells=tuple((sample.first(value),) for value in pair))
-    if _is_free_text(sample):
+    if len(counts) > max(_ALL_DIFFERENT, 0.5 * len(sample.observed)):  # more than half is there but once or twice
         blank = any(" " in text for text in words.values())
         return Column("", IGNORED, about="free text" if blank else "names rows")
     doubts = tuple(repr(text) for text in words.values() if text.casefold() in SUSPICIOUS_WORDS)
@@ -391,7 +384,7 @@ def _by_frequency(sample: Sample, words: dict[Any, str]) -> Column:
 
 
 def _in_order(sample: Sample, values: Sequence[Any], about: str) -> Column:
-    states = tuple(value if isinstance(value, str) else word(value) for value in values)
+    states = tuple(map(word, values))
     cells = tuple((sample.first(value),) for value in values)
     if len(states) < 2:
         return Column("", IGNORED, about=f"always {states[0]}", cells=cells)
@@ -416,7 +409,7 @@ def _as_said(sample: Sample, said: Any) -> Column:
             return _by_size(sample, sized, said)
         if said == TICK_BOX:
             return _tick_box(sample.first(max(sample.counts, key=lambda value: sample.counts[value])))
-        words = {value: value if isinstance(value, str) else word(value) for value in sample.counts}
+        words = {value: word(value) for value in sample.counts}
         if len(words) < 2:
             return Column(name, IGNORED, about=f"always {next(iter(words.values()))}")
         if said == WORDS:
@@ -443,7 +436,7 @@ def _listed(sample: Sample, values: list[Any]) -> Column:
         listed = ", ".join(map(str, values[:8]))
         raise TableError(f"column {sample.column.name!r} holds {shown(strange)}, which is not in its list: {listed}")
     seen = {key(value): value for value in sample.counts}
-    states = tuple(value if isinstance(value, str) else word(value) for value in values)
+    states = tuple(map(word, values))
     cells = tuple((sample.first(seen[k]) if k in seen else value,) for k, value in zip(keys, values, strict=True))
     return Column("", ORDERED, states, about="in the order that you gave", cells=cells)
 
@@ -496,12 +489,6 @@ def _names_rows(sample: Sample, numbers: FloatArray) -> bool:
     digits = len({len(word(abs(value))) for value in seen.tolist()}) == 1 and abs(seen[0]) >= 1e7
     counted = np.ptp(seen) < 2 * n
     return in_order or digits or bool(counted) or _ID_NAME.search(sample.column.name.casefold()) is not None
-
-
-def _is_free_text(sample: Sample) -> bool:
-    """Text of which more than half is there but once or twice."""
-    n = len(sample.counts)
-    return n > _ALL_DIFFERENT and n > 0.5 * len(sample.observed)
 
 
 def _doubtful_numbers(sample: Sample, numbers: FloatArray) -> tuple[str, ...]:

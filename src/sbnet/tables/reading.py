@@ -20,7 +20,7 @@ import tokenize
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import chain, islice
 from typing import Any, NamedTuple
@@ -93,8 +93,6 @@ class Source:
         How messages say where a row stands: on a line, or in a row.
     delimiter : str
         Between cells of text.
-    again : callable or None
-        Opens the table a second time; None for standard input.
     schema : object or None
         The types of the columns of a Parquet file, as pyarrow has them.
     """
@@ -104,7 +102,6 @@ class Source:
     blocks: Iterator[Block]
     row: str = "in row"
     delimiter: str = ","
-    again: Callable[[], AbstractContextManager[Source]] | None = None
     schema: Any = None
 
 
@@ -113,10 +110,10 @@ def open_table(name: str, hints: Hints) -> Iterator[Source]:
     """A table in a file, or on standard input if it is called ``-``; the first bytes tell its format."""
     if name == "-":
         with _damage_of("standard input"):
-            yield _source(sys.stdin.buffer, "standard input", hints, None)
+            yield _source(sys.stdin.buffer, "standard input", hints)
         return
     with _damage_of(name), open(name, "rb") as file:
-        yield _source(file, name, hints, lambda: open_table(name, hints))
+        yield _source(file, name, hints)
 
 
 def text(cell: Any, delimiter: str) -> Any:
@@ -146,18 +143,18 @@ def _damage_of(what: str) -> Iterator[None]:
         raise TableError(f"{what} is damaged or not complete: {error}") from None
 
 
-def _source(file: Any, what: str, hints: Hints, again: Any) -> Source:
+def _source(file: Any, what: str, hints: Hints) -> Source:
     raw = file if hasattr(file, "peek") else io.BufferedReader(file)
     start = raw.peek(8)[:8]
     if start.startswith(b"PAR1"):
-        return _parquet(raw, what, again)
+        return _parquet(raw, what)
     if start.startswith(b"PK\x03\x04"):
-        return _npz(raw, what, again)
+        return _npz(raw, what)
     if start.startswith(_ZSTANDARD):
         pyarrow = checks.extra("pyarrow", "reading a .zst file", of="tables")
-        return _text(io.BufferedReader(pyarrow.CompressedInputStream(raw, "zstd")), what, hints, again)
+        return _text(io.BufferedReader(pyarrow.CompressedInputStream(raw, "zstd")), what, hints)
     opened = next((opened for magic, opened in _COMPRESSED.items() if start.startswith(magic)), None)
-    return _text(raw if opened is None else opened(raw), what, hints, again)
+    return _text(raw if opened is None else opened(raw), what, hints)
 
 
 def _in_blocks(rows: Rows) -> Iterator[Block]:
@@ -180,7 +177,7 @@ def _twice(names: Iterable[str]) -> str | None:
 # --- delimited text ---------------------------------------------------------------------------------------------------
 
 
-def _text(file: Any, what: str, hints: Hints, again: Any) -> Source:
+def _text(file: Any, what: str, hints: Hints) -> Source:
     """A table whose first line names columns; above it, spreadsheets write a line such as ``sep=;``."""
     encoding = _encoding(hints.encoding, file.peek(64)[:64])
     lines = _decoded(io.TextIOWrapper(file, encoding=encoding, newline=""), what, encoding)
@@ -194,7 +191,7 @@ def _text(file: Any, what: str, hints: Hints, again: Any) -> Source:
         raise TableError(f"{what} is empty; its first line must name the variables")
     if not hints.lenient and (double := _twice(names)) is not None:
         raise TableError(f"the first line of {what} names variable {double!r} twice")
-    return Source(what, names, _in_blocks(rows), "on line", delimiter, again)
+    return Source(what, names, _in_blocks(rows), "on line", delimiter)
 
 
 def _parsed(lines: Iterable[str], what: str, delimiter: str, skipped: int) -> Rows:
@@ -261,12 +258,12 @@ def _guessed_delimiter(line: str, names: Collection[str]) -> str:
 # --- Parquet, NPZ -----------------------------------------------------------------------------------------------------
 
 
-def _parquet(raw: Any, what: str, again: Any) -> Source:
+def _parquet(raw: Any, what: str) -> Source:
     """Batches are read one after the other; standard input, which has no random access, is read whole."""
     parquet = checks.extra("pyarrow.parquet", "reading Parquet", of="tables")
     errors = checks.extra("pyarrow", "reading Parquet", of="tables").ArrowException
     try:
-        file = parquet.ParquetFile(raw if again is not None else io.BytesIO(raw.read()))
+        file = parquet.ParquetFile(raw if raw.seekable() else io.BytesIO(raw.read()))
     except (OSError, ValueError) as error:
         raise TableError(shortened(f"{what} is no Parquet file: {error}")) from None
 
@@ -280,10 +277,10 @@ def _parquet(raw: Any, what: str, again: Any) -> Source:
     names = tuple(file.schema_arrow.names)
     if (double := _twice(names)) is not None:
         raise TableError(f"{what} has two columns {double!r}")
-    return Source(what, names, _in_blocks(enumerate(rows(), 1)), again=again, schema=file.schema_arrow)
+    return Source(what, names, _in_blocks(enumerate(rows(), 1)), schema=file.schema_arrow)
 
 
-def _npz(raw: Any, what: str, again: Any) -> Source:
+def _npz(raw: Any, what: str) -> Source:
     """One two-dimensional array of numbers, and the names of its columns in an array of text, if there is one."""
     try:
         arrays = dict(np.load(io.BytesIO(raw.read()), allow_pickle=False))
@@ -296,4 +293,4 @@ def _npz(raw: Any, what: str, again: Any) -> Source:
     listed = [array for array in arrays.values() if array.ndim == 1 and array.dtype.kind == "U"]
     names = next((tuple(array.tolist()) for array in listed if len(array) == width), None)
     rows = enumerate(tables[0].tolist(), 1)
-    return Source(what, names or tuple(f"x{k}" for k in range(width)), _in_blocks(rows), again=again)
+    return Source(what, names or tuple(f"x{k}" for k in range(width)), _in_blocks(rows))

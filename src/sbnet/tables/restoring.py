@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -47,7 +48,7 @@ def frame(schema: Schema, cells: dict[str, list[Any]]) -> Any:
     """A data frame of the library and the types that were learned from."""
     if schema.table in ("pandas", "modin", "cudf"):
         library = importlib.import_module("modin.pandas" if schema.table == "modin" else schema.table)
-        labels = range(len(schema.columns)) if _is_unnamed(schema) else [column.name for column in schema.columns]
+        labels = range(len(schema.columns)) if schema.is_unnamed else [column.name for column in schema.columns]
         made = [_pandas(library, cells[c.name], c) for c in schema.columns]
         return library.concat(made, axis=1).set_axis(list(labels), axis=1) if made else library.DataFrame()
     import narwhals.stable.v2 as nw
@@ -110,10 +111,6 @@ def _filled_array(array: Any, new: dict[int, tuple[str, Any, list[Any]]]) -> Any
     return found
 
 
-def _is_unnamed(schema: Schema) -> bool:
-    return [column.name for column in schema.columns] == [f"x{k}" for k in range(len(schema.columns))]
-
-
 def _pandas(library: Any, cells: list[Any], column: Any) -> Any:
     """A series of its type; where that has no missing cells, as whole numbers, of what pandas takes instead."""
     if column.dtype == "category":
@@ -132,20 +129,12 @@ def _series(nw: Any, cells: Sequence[Any], column: Any, library: str) -> Any:
     if name == "Enum":
         kind = nw.Enum([cell for own in column.cells for cell in own])
     if name == "Datetime":
-        unit, zone = "us", None
-        for part in column.dtype[len("Datetime(") : -1].split(", "):
-            key, _, value = part.partition("=")
-            unit, zone = (value.strip("'"), zone) if key == "time_unit" else (unit, eval_zone(value))
-        kind = nw.Datetime(unit, zone)
+        told = re.fullmatch(r"Datetime\(time_unit='(\w+)', time_zone=(?:None|'(.*)')\)", column.dtype)
+        kind = nw.Datetime(*told.groups()) if told else nw.Datetime()
     try:
         return nw.new_series(column.name, list(cells), kind, backend=library)
     except Exception:  # libraries differ in what they raise; without a type any of them takes the cells
         return nw.new_series(column.name, list(cells), None, backend=library)
-
-
-def eval_zone(text: str) -> str | None:
-    """The name of a time zone as a type prints it."""
-    return None if text == "None" else text.strip("'")
 
 
 def _array(columns: list[list[Any]], n_rows: int, dtype: str) -> Any:

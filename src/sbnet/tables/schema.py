@@ -201,7 +201,7 @@ class Schema:
             if column.name not in place or column.kind == TICK_BOX:
                 continue
             cells = sheet.columns[place[column.name]]
-            own = np.isnan(column.sizes(cells)) if column.cuts else is_missing_cell(cells)
+            own = np.isnan(column.sizes(cells)) if column.cuts else cells.missing
             own[:begin] = False
             found[column.name] = own
         return found
@@ -251,14 +251,15 @@ class Schema:
 
     def _matched(self, sheet: frames.Sheet) -> dict[str, int]:
         """The number of the column of each name."""
-        if sheet.names is not None and not self._is_unnamed:
+        if sheet.names is not None and not self.is_unnamed:
             return {column_name(sheet, k): k for k in range(len(sheet.columns))}
         if len(sheet.columns) != len(self.columns):
             raise TableError(f"the table has {len(sheet.columns)} columns; {len(self.columns)} were learned from")
         return {column.name: k for k, column in enumerate(self.columns)}
 
     @property
-    def _is_unnamed(self) -> bool:
+    def is_unnamed(self) -> bool:
+        """Whether the columns have no names of their own."""
         return [column.name for column in self.columns] == [f"x{k}" for k in range(len(self.columns))]
 
     # --- words --------------------------------------------------------------------------------------------------------
@@ -314,13 +315,6 @@ def _unique(table: Any) -> Any:
     if len(set(map(str, labels))) == len(labels) or not all(isinstance(label, str) for label in labels):
         return table
     return table.set_axis(list(headers.unique(labels)), axis=1)
-
-
-def is_missing_cell(column: frames.Column) -> BoolArray:
-    """Which cells of a column are missing."""
-    if column.is_number:
-        return np.isnan(column.values)
-    return np.array([cell is None for cell in column.values.tolist()], np.bool_)
 
 
 def _first_row(sheet: frames.Sheet) -> tuple[str, ...]:

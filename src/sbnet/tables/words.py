@@ -63,8 +63,7 @@ def bit(value: Any) -> int | None:
 
 def no_first(values: list[Any]) -> list[Any] | None:
     """Two values, that which means no before the other; None if neither says what it means."""
-    texts = [value if isinstance(value, str) else word(value) for value in values]
-    both = yes_no.bits(texts)
+    both = yes_no.bits(map(word, values))
     meant = list(both) if both is not None else [bit(value) for value in values]
     if meant in ([0, 1], [0, None], [None, 1]):
         return values

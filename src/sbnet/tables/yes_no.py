@@ -112,13 +112,6 @@ for _k, _pair in enumerate(PAIRS):
     for _bit in (0, 1):
         for _word in _pair[_bit]:
             _PLACES.setdefault(_word, {})[_k] = _bit
-_SPELLINGS = {word: side[0] for pair in PAIRS for side in pair for word in side[1:]}
-
-
-def spelling(word: str) -> str | None:
-    """One spelling for all of a known word, as "si" for "sí"; None for a word that is not known."""
-    key = folded(word)
-    return _SPELLINGS.get(key, key) if key in _PLACES else None
 
 
 def in_common(words: Iterable[str]) -> dict[int, tuple[int, ...]]:
