@@ -17,7 +17,7 @@ import scipy.sparse
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.inference.equal_rows import first_equal
-from sbnet.kernels.lasso import Ones, coefficient_t, regress, rows_of
+from sbnet.kernels.lasso import Ones, Rows, coefficient_t, regress, rows_of
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Threads, map_blocks
@@ -64,10 +64,7 @@ class Design:
         cells = cells[kept]
         turned = total @ (cells == 1) > total @ (cells == 0)
         cells = np.where(turned & (cells != HIDDEN), 1 - cells, cells).astype(np.int8)
-        is_one = np.ascontiguousarray(cells.T == 1)
-        column, row = np.nonzero(is_one)
-        begin = np.searchsorted(column, np.arange(cells.shape[1] + 1))
-        return cls(cells, total, turned, Ones(begin, row.astype(np.int32), is_one.view(np.int8)), first)
+        return cls(cells, total, turned, ones_of(cells.T == 1), first)
 
     @property
     def n_answers(self) -> int:
@@ -165,12 +162,25 @@ def _regression(
     tol: float,
 ) -> FloatArray:
     """The coefficients of one column: those of the columns before it, then the intercept."""
-    b, inside = np.zeros(len(start), coefficient_t), np.flatnonzero(start[:-1])
-    working, active = np.zeros((2, len(b)), np.int64)
+    b = np.zeros(len(start), coefficient_t)
     b["value"], b["penalty"][:-1], b["ridge"][:-1] = start, penalty, 0.0 if ridge is None else ridge
-    b["inside"][inside], working[: len(inside)] = 1, inside
-    regress(ones, rows_of(y, weight), b, working, len(inside), active, tol)
+    improve(ones, rows_of(y, weight), b, tol)
     return b["value"].copy()
+
+
+def improve(ones: Ones, rows: Rows, b: np.ndarray, tol: float) -> None:
+    """The best coefficients under the penalties beside them, in place: those that are not zero are in the first set."""
+    inside, (working, active) = np.flatnonzero(b["value"][:-1]), np.zeros((2, len(b)), np.int64)
+    b["inside"] = 0
+    b["inside"][inside], working[: len(inside)] = 1, inside
+    regress(ones, rows, b, working, len(inside), active, tol)
+
+
+def ones_of(is_one: BoolArray) -> Ones:
+    """Where features are one, features by rows."""
+    column, row = np.nonzero(is_one)
+    begin = np.searchsorted(column, np.arange(len(is_one) + 1))
+    return Ones(begin, row.astype(np.int32), np.ascontiguousarray(is_one).view(np.int8))
 
 
 def without_edges(network: Network, edges: BoolArray) -> Network:

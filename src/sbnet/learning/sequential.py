@@ -18,11 +18,11 @@ from scipy.special import expit, ndtri
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
-from sbnet.kernels.codes import SIGMOID, TABLE
-from sbnet.kernels.lasso import Ones, coefficient_t, regress, rows_of
+from sbnet.kernels.lasso import Ones, coefficient_t, rows_of
 from sbnet.kernels.trees import Trees
+from sbnet.learning.regressions import improve, ones_of
 from sbnet.learning.trees import Bins, centred, no_loss
-from sbnet.model.graph import Graph
+from sbnet.model.build import from_edges
 from sbnet.model.network import Network
 
 TOL, NEARLY = 1e-6, 1e-5
@@ -88,13 +88,6 @@ class Table:
         return replace(
             self, parents=self.parents[rows], cells=self.cells[rows], weight=self.weight[rows], fold=self.fold[rows]
         )
-
-
-def ones_of(is_one: BoolArray) -> Ones:
-    """Where features are one, features by rows."""
-    column, row = np.nonzero(is_one)
-    begin = np.searchsorted(column, np.arange(len(is_one) + 1))
-    return Ones(begin, row.astype(np.int32), np.ascontiguousarray(is_one).view(np.int8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -188,7 +181,6 @@ class Threshold:
         ones, y, weight = level[:3]
         self.rows, self.ones = rows_of(y, weight), ones
         self.b = np.zeros(len(ones.begin), coefficient_t)
-        self.room = np.zeros((2, len(self.b)), np.int64)
         yes, no = weight @ y, weight @ (1.0 - y)
         self.tol, self.fixed = tol * (yes + no), min(yes, no) <= 0.0
         self.b["value"][-1] = self.rows.z[:] = np.log((yes + 0.5) / (no + 0.5))
@@ -197,12 +189,8 @@ class Threshold:
         """The best coefficients; inputs of all rows, those of weight zero too, are in `rows.z`."""
         if self.fixed:  # an answer that never changes needs no parents
             return self
-        b, (working, active) = self.b, self.room
-        inside = np.flatnonzero(b["value"][:-1])
-        b["before"], b["inside"] = b["value"], 0
-        b["penalty"][:-1], b["ridge"][:-1] = cost.l1, cost.l2
-        b["inside"][inside], working[: len(inside)] = 1, inside
-        regress(self.ones, self.rows, b, working, len(inside), active, self.tol)
+        self.b["before"], self.b["penalty"][:-1], self.b["ridge"][:-1] = self.b["value"], cost.l1, cost.l2
+        improve(self.ones, self.rows, self.b, self.tol)
         return self
 
     @property
@@ -443,34 +431,20 @@ def network_of(
 
     An interaction is a variable of its own, a function of two or three, before the label.
     """
-    made = _Builder(features, names, states)
-    for v, regression in enumerate(regressions):
-        made.add(v, regression)
-    return made.network()
-
-
-class _Builder:
-    """Variables one after the other."""
-
-    def __init__(self, features: Features, names: Sequence[str], states: Sequence[Sequence[str]]) -> None:
-        self.features, self.given = features, (names, states)
-        self.names: list[str] = []
-        self.parents: list[list[int]] = []
-        self.weight: list[FloatArray] = [np.empty(0)]
-        self.bias: list[FloatArray] = []
-        self.states: dict[str, tuple[str, ...]] = {}
-        self.tables: dict[str, FloatArray] = {}
-        self.place: dict[int, int] = {}
-
-    def add(self, v: int, regression: Regression) -> None:
-        """A variable, after the interactions that it needs."""
-        features, b, n = self.features, regression.coefficients, self.features.before(v)
-        h, blocks = b[:, -1].copy(), {}
+    edges, bias, listed = dict[tuple[str, str], FloatArray](), dict[str, FloatArray](), dict[str, tuple[str, ...]]()
+    tables, parents = dict[str, FloatArray](), dict[str, list[str]]()
+    for v, (name, regression) in enumerate(zip(names, regressions, strict=True)):
+        b, n = regression.coefficients, features.before(v)
+        bias[name] = h = b[:, -1].copy()
         for one in regression.interactions:
-            row, place = one.level - 1, self._function(one, len(b) > 1)
-            h[row] += one.value[0]
-            blocks[place] = np.zeros((len(b), len(one.value) - 1))
-            blocks[place][row] = one.value[1:] - one.value[0]
+            made = " × ".join(names[u] for u in one.variables) + f", {one.level}" * (len(b) > 1)
+            while made in names or made in listed:  # a column is called so
+                made += "'"
+            listed[made] = tuple(f"{k}: {x:+.2f}" for k, x in enumerate(one.value))  # what it says, in nats
+            tables[made], parents[made] = np.eye(len(one.value))[one.state], [names[u] for u in one.variables]
+            edges[made, name] = np.zeros((len(b), len(one.value) - 1))
+            edges[made, name][one.level - 1] = one.value[1:] - one.value[0]
+            h[one.level - 1] += one.value[0]
         for u in range(v):
             here = np.flatnonzero(features.variable[:n] == u)
             block = b[:, here]
@@ -481,36 +455,6 @@ class _Builder:
             else:
                 h += block[:, 0]
                 block = block[:, 1:] - block[:, :1]
-            blocks[self.place[u]] = block
-        name = self.given[0][v]
-        self.place[v] = len(self.names)
-        self._append(name, tuple(map(str, self.given[1][v])), sorted(blocks), h)
-        self.weight += [blocks[u].ravel() for u in sorted(blocks)]
-
-    def _append(self, name: str, states: tuple[str, ...], parents: list[int], bias: FloatArray) -> None:
-        self.names.append(name)
-        self.states[name] = states
-        self.parents.append(parents)
-        self.bias.append(bias)
-
-    def _function(self, one: Interaction, several: bool) -> int:
-        """A variable that is a function of others: its states are what they say of a threshold, in nats."""
-        name = " × ".join(self.given[0][u] for u in one.variables) + f", {one.level}" * several
-        while name in self.given[0] or name in self.states:  # a column is called so
-            name += "'"
-        parents, states = (
-            [self.place[u] for u in one.variables],
-            tuple(f"{k}: {x:+.2f}" for k, x in enumerate(one.value)),
-        )
-        table = np.transpose(one.state, np.argsort(parents))
-        self.tables[name] = np.eye(len(states))[table]
-        self._append(name, states, sorted(parents), np.zeros(len(states) - 1))
-        return len(self.names) - 1
-
-    def network(self) -> Network:
-        """The network of all variables that were added."""
-        indptr = np.concatenate([[0], np.cumsum([len(own) for own in self.parents])]).astype(np.int64)
-        graph = Graph(indptr, np.array([u for own in self.parents for u in own], np.int64))
-        weight, bias = np.concatenate(self.weight), np.concatenate(self.bias)
-        gate = np.array([TABLE if name in self.tables else SIGMOID for name in self.names], np.int8)
-        return Network(tuple(self.names), graph, weight, bias, gate, states=self.states, tables=self.tables)
+            edges[names[u], name] = block
+        listed[name] = tuple(map(str, states[v]))
+    return from_edges(edges, bias=bias, names=list(listed), states=listed, tables=tables, parents=parents)

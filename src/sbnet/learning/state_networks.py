@@ -28,7 +28,7 @@ from sbnet.learning.sequential import (
     regress_label,
     regress_variable,
 )
-from sbnet.model.graph import Graph
+from sbnet.model.build import from_edges
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Threads, map_blocks
 
@@ -187,15 +187,13 @@ def _regress(
 
 def _independent(rows: StateRows) -> Network:
     """Variables without parents."""
-    bias = []
-    for v, n in enumerate(rows.n_states.tolist()):
+    bias = {}
+    for v, (name, n) in enumerate(zip(rows.names, rows.n_states.tolist(), strict=True)):
         seen = rows.cells[:, v] != HIDDEN
         count = np.bincount(rows.cells[seen, v], weights=rows.weight[seen], minlength=n) + 0.5
         above = np.cumsum(count[::-1])[::-1]
-        bias.append(np.log(above[1:] / count[:-1]))
-    graph = Graph(np.zeros(len(bias) + 1, np.int64), np.empty(0, np.int64))
-    states = dict(zip(rows.names, rows.states, strict=True))
-    return Network(rows.names, graph, np.empty(0), np.concatenate(bias), states=states)
+        bias[name] = np.log(above[1:] / count[:-1])
+    return from_edges({}, bias=bias, names=rows.names, states=dict(zip(rows.names, rows.states, strict=True)))
 
 
 def _drawn(network: Network, cells: States, rng: np.random.Generator) -> States:
