@@ -175,7 +175,8 @@ def fit(
         if saved.stored is not None:
             generator.bit_generator.state = run.rng
             source.resume(run.warm, run.n_rows)
-        before, latest, interrupted, n = run.seconds, _parameters(run.network), False, source.n_rows
+        before, interrupted, n = run.seconds, False, source.n_rows
+        latest = _together(run.network.weight, run.network.bias)
         bar = Bar(_note(run, epochs), epochs * n, progress if n else False, run.epoch * n)
         try:
             while run.epoch < epochs and (patience is None or run.epoch - run.best_epoch < patience):
@@ -229,8 +230,8 @@ def _steps(
     steps; so weights become exactly zero. Otherwise its gradient is added to that of the bound.
     """
     state, total, seen, finished = run.optimizer, 0.0, 0.0, 0
-    parameters, n_weights, model = _parameters(run.network), len(run.network.weight), run.network.model
-    entries = parameters_of(run.network)[len(parameters) :]
+    n_weights, model = len(run.network.weight), run.network.model
+    parameters, entries = np.split(parameters_of(run.network), [n_weights + len(run.network.bias)])
     counts = np.zeros(len(entries))
     noisy = None
     if (model.gate == NOISY_OR).any():
@@ -257,11 +258,6 @@ def _steps(
             _network(run.network, parameters)  # says which of them went astray
         parameters.setflags(write=False)  # as the arrays of a network are: one kind of array, one compiled kernel
         yield _Step(finished, total / everything, parameters, state, counts)
-
-
-def _parameters(network: Network) -> FloatArray:
-    """Weights and biases in one array; learning moves it, and makes a network of it after an epoch."""
-    return _together(network.weight, network.bias)
 
 
 def _together(*parts: FloatArray) -> FloatArray:

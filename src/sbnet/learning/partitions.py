@@ -29,7 +29,7 @@ from sbnet.learning.sources import Batch, BoundGradient, Source, Sums, Task, bat
 from sbnet.model.network import Network
 from sbnet.parallel import lazy
 from sbnet.parallel.blocks import thread_count
-from sbnet.questions.evidence import check_columns, read_many, read_part
+from sbnet.questions.evidence import check_columns, read_part
 
 _HISTORY = 200_000_000
 """Bytes of parameters that may be needed to compute lost means once more."""
@@ -153,7 +153,7 @@ def distributed(task: Task, generator: np.random.Generator) -> Distributed:
     elif lazy.is_lazy(held):
         held = _states(_read_all(task, held))
     elif held is not None:
-        held = held_out_rows(read_many(task.network, held, missing=task.missing))
+        held = held_out_rows(task)
     return Distributed(task, rows, held)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -95,6 +95,7 @@ class _Prior:
 
     scale: float | Sequence[float] = 1.0
     bias_scale: float = np.inf
+    _power: ClassVar[float]
 
     def __post_init__(self) -> None:
         found = checks.numbers("scale", self.scale, f"{_SCALE}, or one for each edge")
@@ -108,17 +109,15 @@ class _Prior:
 
     @cached_property
     def penalty(self) -> Penalty:
-        """The prior as an elastic net."""
-        raise NotImplementedError
+        """The prior as a penalty: L2 alone of a Gaussian one, L1 alone of a Laplace one."""
+        with np.errstate(over="ignore", divide="ignore"):  # of a scale next to zero
+            weight = np.minimum(np.asarray(self.scale, dtype=np.float64) ** -self._power, _LARGEST)
+            strength = Part(weight, float(np.minimum(np.float64(self.bias_scale) ** -self._power, _LARGEST)))
+        return Penalty(l1=strength) if self._power == 1.0 else Penalty(l2=strength)
 
     def gradient(self, weight: FloatArray, bias: FloatArray) -> FloatArray:
         """The gradient of the logarithm of the prior, weights first."""
         return self.penalty.gradient(weight, bias)
-
-    def _strength(self, power: int) -> Part:
-        with np.errstate(over="ignore", divide="ignore"):  # of a scale next to zero
-            weight = np.minimum(np.asarray(self.scale, dtype=np.float64) ** -float(power), _LARGEST)
-            return Part(weight, float(np.minimum(np.float64(self.bias_scale) ** -float(power), _LARGEST)))
 
 
 @dataclass(frozen=True)
@@ -140,10 +139,7 @@ class Gaussian(_Prior):
     3
     """
 
-    @cached_property
-    def penalty(self) -> Penalty:
-        """The prior as a penalty, L2 alone."""
-        return Penalty(l2=self._strength(2))
+    _power: ClassVar[float] = 2.0
 
 
 @dataclass(frozen=True)
@@ -168,10 +164,7 @@ class Laplace(_Prior):
     3
     """
 
-    @cached_property
-    def penalty(self) -> Penalty:
-        """The prior as a penalty, L1 alone."""
-        return Penalty(l1=self._strength(1))
+    _power: ClassVar[float] = 1.0
 
 
 def as_penalty(prior: Any) -> Penalty | None:

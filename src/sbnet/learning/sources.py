@@ -20,7 +20,7 @@ from sbnet.exact.answers import log_likelihood as exact_log_likelihood
 from sbnet.inference import infer_many
 from sbnet.learning.gradients import Objective
 from sbnet.model.network import Network
-from sbnet.questions.evidence import Reading, read_many
+from sbnet.questions.evidence import read_many
 
 WARM_BYTES = 500_000_000
 """Means of all rows are kept between epochs, to start from, as long as they take no more than this."""
@@ -205,13 +205,12 @@ def unpacked(network: Network, states: States, warm: FloatArray) -> FloatArray:
 
 def table(task: Task, generator: np.random.Generator) -> Table:
     """The rows of a table, some of them held out if `validation` says so."""
-    reading = read_many(task.network, task.X, missing=task.missing)
-    states, weights = reading.states, row_weights(len(reading.states), task.sample_weight)
+    states = read_many(task.network, task.X, missing=task.missing).states
+    weights = row_weights(len(states), task.sample_weight)
     if task.validation is None:
         return Table(task, states, weights, None)
     if not is_share(task.validation):
-        out = held_out_rows(read_many(task.network, task.validation, missing=task.missing))
-        return Table(task, states, weights, out)
+        return Table(task, states, weights, held_out_rows(task))
     share = checks.fraction("validation", task.validation)
     n_out = min(max(1, round(share * len(states))), len(states) - 1)
     if n_out < 1:
@@ -221,11 +220,12 @@ def table(task: Task, generator: np.random.Generator) -> Table:
     return Table(task, states[kept], weights[kept], states[out])
 
 
-def held_out_rows(reading: Reading) -> States:
+def held_out_rows(task: Task) -> States:
     """The rows of a table that is held out."""
-    if not len(reading.states):
+    states = read_many(task.network, task.validation, missing=task.missing).states
+    if not len(states):
         raise ParameterError("validation has no rows; give some, a share of the table such as 0.1, or None")
-    return reading.states
+    return states
 
 
 def is_share(validation: Any) -> bool:

@@ -19,7 +19,7 @@ from sbnet import checks
 from sbnet._types import FloatArray, States
 from sbnet.errors import ParameterError
 from sbnet.learning.sources import Batch, BoundGradient, Source, Task, batch_gradient, held_out_rows, is_share
-from sbnet.questions.evidence import read_many, read_part
+from sbnet.questions.evidence import read_part
 
 BUFFER = 64_000_000
 """Bytes of rows that are shuffled together: one for each unit of a row."""
@@ -88,7 +88,7 @@ class Stream(Source):
         held = task.validation
         if is_share(held):
             raise ParameterError(f"validation is {held!r}; of a stream no share is held out. Give a table of rows")
-        out = None if held is None else held_out_rows(read_many(task.network, held, missing=task.missing))
+        out = None if held is None else held_out_rows(task)
         super().__init__(task, None, out)
         self._files = Files(task.X) if isinstance(task.X, str | os.PathLike) else None
         if self._files is not None:

@@ -291,15 +291,15 @@ def thread_count(threads: int | None) -> int:
 
 
 class Bar:
-    """A line with a bar, the rows (or terms) done, their rate, the time so far and the time left, on standard error.
+    """A line with a bar, the rows done, their rate, the time so far and the time left, on standard error.
 
     It appears when the work has taken a second, if standard error is a terminal (or `show` says so), and is gone when
     the work is done. The time left is that of the rows that remain at the average cost of all so far: the last few
     would mislead where dear rows and cheap ones come in runs.
     """
 
-    def __init__(self, what: str, n: int, show: bool | None, begun: int = 0, unit: str = "rows") -> None:
-        self._what, self._n, self._begun, self._unit = what, n, begun, unit
+    def __init__(self, what: str, n: int, show: bool | None, begun: int = 0) -> None:
+        self._what, self._n, self._begun = what, n, begun
         self._begin = time.monotonic()
         self._show = sys.stderr.isatty() if show is None else checks.flag("progress", show)
         self._progress: Any = None
@@ -318,7 +318,7 @@ class Bar:
             self._task,
             completed=finished,
             description=self._what,
-            rate=f"{rows / seconds:,.{0 if rows >= 10 * seconds else 2}f} {self._unit}/s",
+            rate=f"{rows / seconds:,.{0 if rows >= 10 * seconds else 2}f} rows/s",
             time=f"{_clock(seconds)}, {_clock(seconds * (self._n - finished) / rows) if rows else '?'} left",
         )
 
