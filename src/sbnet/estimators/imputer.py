@@ -24,9 +24,9 @@ from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import Training, check_particles, count
 from sbnet.exact.probability import sample
 from sbnet.inference import PosteriorBatch
-from sbnet.inference.solvers.filling import informed
 from sbnet.inference.solvers.particles import NUMBER
 from sbnet.inference.solvers.places import Place
+from sbnet.inference.solvers.row_completions import informed
 from sbnet.learning.streams import is_stream
 from sbnet.model.network import Network
 from sbnet.parallel.lazy import is_lazy

@@ -116,19 +116,17 @@ class MostProbable(Readable):
         head = f"Best state found: ln P = {self.log_p:.6g} nats; the best is at most {self.upper:.6g}"
         if self.exact:
             head = f"Most probable state: ln P = {self.log_p:.6g} nats, the best there is"
+        hidden, two = self.evidence == HIDDEN, self.network.n_states == 2
+        parts = [(word, np.flatnonzero(hidden & (self.state == k) & two)) for k, word in ((1, "on:  "), (0, "off: "))]
         lines = []
-        two = self.network.n_states == 2
-        for state, word in ((1, "on"), (0, "off")):
-            found = np.flatnonzero((self.evidence == HIDDEN) & (self.state == state) & two)
-            if not two.all() and not len(found):
-                continue
-            more = f" and {len(found) - printing.SHOWN} more" if len(found) > printing.SHOWN else ""
-            names = ", ".join(short(self.network.names[i]) for i in found[: printing.SHOWN])
-            lines.append(f"{word + ':':<5}{names or 'none'}{more}")
-        found = np.flatnonzero((self.evidence == HIDDEN) & ~two)
-        told = [f"{short(self.network.names[i])} = {short(str(self[int(i)]))}" for i in found[: printing.SHOWN]]
-        more = f" and {len(found) - printing.SHOWN} more" if len(found) > printing.SHOWN else ""
-        return Reading(head, summary=[*lines, *([", ".join(told) + more] if told else [])])
+        for word, units in (*parts, ("", np.flatnonzero(hidden & ~two))):
+            if len(units) or (word and two.all()):
+                told = [short(self.network.names[i]) for i in units[: printing.SHOWN]]
+                if not word:
+                    told = [f"{name} = {short(str(self[int(i)]))}" for name, i in zip(told, units, strict=False)]
+                more = f" and {len(units) - printing.SHOWN} more" if len(units) > printing.SHOWN else ""
+                lines.append(word + (", ".join(told) or "none") + more)
+        return Reading(head, summary=lines)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -256,12 +254,10 @@ def most_probable(
     (1, True)
     """
     question = ask(network, evidence, do)
-    patience = _Patience(
-        checks.whole("limit", limit, 0, 60), parts if parts is None else checks.whole("parts", parts, 0)
-    )
+    limit, parts = checks.whole("limit", limit, 0, 60), None if parts is None else checks.whole("parts", parts, 0)
     seed = int(checks.generator(rng).integers(2**63))
     blocks = map_blocks(
-        partial(_search_rows, question, patience, seed),
+        partial(_search_rows, question, limit, parts, seed),
         RowBlocks(np.arange(len(question.states)), most=16),
         executor=pool(executor, threads),
         progress=Bar("most probable states", len(question.states), progress),
@@ -279,32 +275,18 @@ def most_probable(
     )
 
 
-@dataclass(frozen=True)
-class _Patience:
-    """How long to search a group."""
-
-    limit: int
-    parts: int | None
-
-    def of(self, group: Group) -> int:
-        n = len(group.hidden)
-        if n <= self.limit:
-            return 1 << n
-        return max(_NUMBERS // group.size, 1) if self.parts is None else self.parts
+def _search_rows(question: Question, limit: int, parts: int | None, seed: int, block: Block) -> list[MostProbable]:
+    return [_search(question.some(slice(r, r + 1)), limit, parts, seed) for r in block.columns[0]]
 
 
-def _search_rows(question: Question, patience: _Patience, seed: int, block: Block) -> list[MostProbable]:
-    return [_search(question.some(slice(r, r + 1)), patience, seed) for r in block.columns[0]]
-
-
-def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
+def _search(question: Question, limit: int, parts: int | None, seed: int) -> MostProbable:
     """One row: the sum of what is known, and of the best of each group."""
     if question.impossible[0]:
         given = question.given[0]
         return MostProbable(question.network, given, given, -np.inf, -np.inf, True, question.reason())
     (part,) = question.parts
     if not part.network.is_binary:
-        return _of_states(question, part, patience.limit, seed)
+        return _of_states(question, part, limit, seed)
     network, row = part.network, part.states[0]
     bias = absorb(network, part.states)[0]
     held = np.concatenate([part.held != HIDDEN, np.zeros(len(part.owner), np.bool_)])
@@ -313,7 +295,9 @@ def _search(question: Question, patience: _Patience, seed: int) -> MostProbable:
     upper, exact, state = log_p, True, row.copy()
     starts = cache(partial(_starts, part, seed))
     for group in groups:
-        found = _eliminated(network, row, group) or largest(group, starts, patience.of(group))
+        most = max(_NUMBERS // group.size, 1) if parts is None else parts
+        most = 1 << len(group.hidden) if len(group.hidden) <= limit else most
+        found = _eliminated(network, row, group) or largest(group, starts, most)
         state[group.units] = found.state
         log_p, upper, exact = log_p + found.value, upper + found.upper, exact and found.exact
     # The margins of groups cover their sums; this one covers what was absorbed, and the sum of it all.

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import FloatArray, RngLike, States
+from sbnet._types import FloatArray, RngLike
 from sbnet.exact.enumeration import Reduced
 from sbnet.inference.chains import anneal
 from sbnet.inference.importance import log_weights
@@ -288,21 +288,14 @@ def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> Float
     """What :func:`summary` says of each row, and the bound, in columns."""
     (states,) = block.columns
     solution = solver.solve(network, states, start=None, trace=False)
-    if network.tables:
-        weights = _weights_of_families(network, states, solution, draw)
-        return np.column_stack((*summary(weights, draw.delta), solution.bound))
-    rows = (Reduced(network, row) for row in states)
-    return np.column_stack((*weigh(rows, solution, draw), solution.bound))
-
-
-def _weights_of_families(network: Network, states: States, solution: Solution, draw: Draw) -> FloatArray:
-    """Weights by row where variables have tables."""
-    means, how = solution.means, (draw.seed, draw.samples)
-    if draw.anneal:
-        one = [families.annealed_weights(network, *row, draw.anneal, *how) for row in zip(states, means, strict=True)]
-    else:
-        one = [families.log_weights(network, *row, draw.defence, *how) for row in zip(states, means, strict=True)]
-    return np.array(one).reshape(len(states), draw.samples)
+    if not network.tables:
+        rows = (Reduced(network, row) for row in states)
+        return np.column_stack((*weigh(rows, solution, draw), solution.bound))
+    weights = np.empty((len(states), draw.samples))
+    for r, (row, means) in enumerate(zip(states, solution.means, strict=True)):
+        how = network, row, means, draw.anneal or draw.defence, draw.seed, draw.samples
+        weights[r] = families.annealed_weights(*how) if draw.anneal else families.log_weights(*how)
+    return np.column_stack((*summary(weights, draw.delta), solution.bound))
 
 
 def weigh(

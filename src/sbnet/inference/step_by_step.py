@@ -11,12 +11,12 @@ other by eq. (24) for fixed xi. None of these updates lowers L (footnote 4).
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
+import scipy
 from numpy.typing import ArrayLike
 
 from sbnet import checks
@@ -192,7 +192,7 @@ class _Ascent:
         point = equal_shares(network) if start is None else part.widened(start[None, :], 0.5)[0]
         self.q = {v: _inside(probabilities(point[network.columns_of(v)])) for v in self.hidden}
         self.q |= {v: np.eye(model.n_states[v])[row[v]] for v in np.flatnonzero(row != HIDDEN).tolist()}
-        self.of = {k: v for v in self.live for k in _range(network.columns_of(v))}  # thresholds, and whose they are
+        self.of = {k: v for k, v in enumerate(network.columns[0].tolist()) if v in self.live}  # whose thresholds are
         self.parents = {k: self.weights(k) for k in (*self.of, *range(part.n_columns, len(self.bias)))}
         self.with_xi = [k for k in self.of if self.parents[k]]
         self.xi = np.full(len(self.bias), np.nan)
@@ -264,15 +264,9 @@ class _Ascent:
         return slope
 
     def best_xi(self, k: int) -> float:
-        """Where eq. (20) is smallest: it is convex in xi, so golden sections find it."""
-        low, high, golden = 0.0, 1.0, (math.sqrt(5.0) - 1.0) / 2.0
-        for _ in range(60):
-            one, other = high - golden * (high - low), low + golden * (high - low)
-            if self.log_term(k, one) < self.log_term(k, other):
-                high = other
-            else:
-                low = one
-        return (low + high) / 2.0
+        """Where eq. (20) is smallest: it is convex in xi."""
+        exactly = {"xatol": 1e-12, "maxiter": 100}
+        return float(scipy.optimize.minimize_scalar(lambda xi: self.log_term(k, xi), bounds=(0, 1), options=exactly).x)
 
     def take(self, values: Any, k: int, new: Any) -> float:
         """Take a new value, unless rounding would let the bound fall; returns what is gained."""
@@ -300,10 +294,6 @@ class _Ascent:
                 state = network.states[unit][int(network.columns[1][k])]
         bound = self.bound + float(part.constant[0])
         return Step(network, sweep, what, unit, state, means[0].copy(), xi[0].copy(), bound, gain)
-
-
-def _range(own: slice) -> range:
-    return range(own.start, own.stop)
 
 
 def _inside(share: FloatArray) -> FloatArray:

@@ -8,7 +8,7 @@ likelihood itself, whatever the starting point. See :mod:`sbnet.kernels.columns`
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import scipy.sparse
@@ -29,6 +29,7 @@ MOST_SHARED, MOST_MIXTURES, _MOST = 10, 6, 11
 """More shared latent variables, mixture variables of a column, or both, are left to another solver: each doubles the
 time.
 """
+Solved: TypeAlias = tuple[Solution, BoundGradient | None]
 _ROWS = ((2_000, 832), (150_000, 208))
 _FEW = 48
 """Rows at once up to so many slots times states, and beyond: what is done once for all rows should not take longer than
@@ -52,11 +53,6 @@ class Plan:
     def n_states(self) -> int:
         """Joint states of the shared latent variables."""
         return int(2 ** len(self.shared))
-
-    @property
-    def mixture_slots(self) -> IndexArray:
-        """Where mixture variables stand."""
-        return np.flatnonzero(self.slots.strength >= 0)
 
 
 def plan_of(network: Network, columns: IndexArray) -> Plan | None:
@@ -143,7 +139,7 @@ class ColumnSums:
         if done.all():
             return found
         rest = self.other.solve(network, states[~done], start=None if start is None else start[~done], trace=False)
-        return _both(found, rest, done)
+        return _both((found, None), (rest, None), done)[0]
 
     def maximise(
         self,
@@ -154,27 +150,24 @@ class ColumnSums:
         *,
         row_weight: FloatArray | None = None,
         trace: bool = False,
-    ) -> tuple[Solution, BoundGradient | None]:
+    ) -> Solved:
         """The likelihood of each row, and the gradient of their weighted sum if rows have weights."""
         if trace:
             return self.other.maximise(model, bias, states, start, row_weight=row_weight, trace=trace)
-        found, gradient = self._marginalised(model, bias, states, row_weight)
-        done = np.isfinite(found.bound)
-        if not done.all():
-            point, weight = None if start is None else start[~done], None if row_weight is None else row_weight[~done]
-            rest, more = self.other.maximise(model, bias, states[~done], point, row_weight=weight)
-            found = _both(found, rest, done)
-            if gradient is not None and more is not None:
-                gradient = BoundGradient(gradient.weight + more.weight, gradient.bias + more.bias)
-        return found, gradient
+        found = self._marginalised(model, bias, states, row_weight)
+        done = np.isfinite(found[0].bound)
+        if done.all():
+            return found
+        point, weight = None if start is None else start[~done], None if row_weight is None else row_weight[~done]
+        return _both(found, self.other.maximise(model, bias, states[~done], point, row_weight=weight), done)
 
     def _marginalised(
         self, model: Model, bias: FloatArray, states: States, row_weight: FloatArray | None, *, careful: bool = False
-    ) -> tuple[Solution, BoundGradient | None]:
+    ) -> Solved:
         """Rows without missing values; the bound of others, and of rows with inputs too large to multiply, is NaN."""
         plan, n = self.plan, len(states)
         answer = marginalise(plan.slots, model.weight, bias, states, row_weight, careful=careful)
-        means, mixtures = states.astype(np.float64), plan.mixture_slots
+        means, mixtures = states.astype(np.float64), np.flatnonzero(plan.slots.strength >= 0)
         means[:, plan.shared] = answer.latent_mean
         means[:, plan.slots.variable[mixtures]] = answer.mixture_mean[:, mixtures]
         if len(plan.idle):
@@ -184,10 +177,8 @@ class ColumnSums:
         gradient = None if row_weight is None else BoundGradient(answer.weight, answer.bias)
         if lost.any() and not careful:
             some = None if row_weight is None else row_weight[lost]
-            more, other = self._marginalised(model, bias, states[lost], some, careful=True)
-            found = _both(found, more, ~lost)
-            if gradient is not None and other is not None:
-                gradient = BoundGradient(gradient.weight + other.weight, gradient.bias + other.bias)
+            more = self._marginalised(model, bias, states[lost], some, careful=True)
+            return _both((found, gradient), more, ~lost)
         return found, gradient
 
     def _idle(self, model: Model, bias: FloatArray, states: States, share: FloatArray) -> FloatArray:
@@ -208,11 +199,14 @@ def margin(network: Network) -> float:
     return UNIT * (own + 8.0 * (len(sizes.size) + 50.0) * total + 2.0 ** (MOST_SHARED + 3))
 
 
-def _both(found: Solution, rest: Solution, done: BoolArray) -> Solution:
-    """One solution of rows that were marginalised and rows that were not."""
+def _both(one: Solved, other: Solved, done: BoolArray) -> Solved:
+    """One solution of rows that were marginalised and rows that were not, and the sum of the gradients."""
+    (found, gradient), (rest, more) = one, other
     bound, means, status, sweeps = found.bound, found.means, found.status, found.sweeps
     bound[~done], means[~done], status[~done], sweeps[~done] = rest.bound, rest.means, rest.status, rest.sweeps
-    return found
+    if gradient is not None and more is not None:
+        gradient = BoundGradient(gradient.weight + more.weight, gradient.bias + more.bias)
+    return found, gradient
 
 
 def marginalising(network: Network, columns: IndexArray, other: Any) -> Any:

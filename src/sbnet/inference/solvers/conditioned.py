@@ -92,21 +92,15 @@ class Conditioned:
         return solution
 
     def problems(self, network: Network, row: States, means: FloatArray) -> Iterator[tuple[States, Solution]]:
-        """The evidence and the solution of each problem, after the first variable, after the second, and so on."""
-        listed = self._listed(network)
+        """The evidence and the solution of each problem, after the first unit, after the second, and so on."""
         useful = np.flatnonzero(live_variables(network.model, row) & (row == HIDDEN))
-        if listed is None:
-            return self._chosen(network, row, means, useful)
-        return self._given(network, row, means, listed[np.isin(listed, useful)])
-
-    def _listed(self, network: Network) -> IndexArray | None:
-        """The units to enumerate, or None if they are to be chosen."""
         if isinstance(self.on, int | np.integer):
-            return None
+            return self._chosen(network, row, means, int(self.on), useful)
         if isinstance(self.on, str):
-            return np.flatnonzero(np.diff(network.graph.indptr) == 0)
-        units = list(dict.fromkeys(network.index(unit) for unit in self.on))  # each once, in the order given
-        return np.array(units, dtype=np.int64)
+            listed = np.flatnonzero(np.diff(network.graph.indptr) == 0)
+        else:  # each once, in the order given
+            listed = np.array(list(dict.fromkeys(network.index(unit) for unit in self.on)), dtype=np.int64)
+        return self._given(network, row, means, listed[np.isin(listed, useful)])
 
     def _given(
         self, network: Network, row: States, means: FloatArray, units: IndexArray
@@ -123,12 +117,11 @@ class Conditioned:
             yield states, part
 
     def _chosen(
-        self, network: Network, row: States, means: FloatArray, useful: IndexArray
+        self, network: Network, row: States, means: FloatArray, number: int, useful: IndexArray
     ) -> Iterator[tuple[States, Solution]]:
         """Each unit is chosen by trial, of those that gained most when last tried if there are too many for all."""
-        assert isinstance(self.on, int | np.integer)
         states, points = row[None, :], means[None, :]
-        for step in range(min(int(self.on), len(useful))):
+        for step in range(min(number, len(useful))):
             problems = 2 * len(states)
             tried = useful[: max(_LEAST, _TRIALS // problems)] if step else useful
             gain, best = np.empty(len(tried)), None

@@ -13,12 +13,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.inference import Solution, Status
 from sbnet.inference.solvers.row_completions import MOST, complete
 from sbnet.kernels.codes import TABLE
 from sbnet.model.network import Network
-from sbnet.questions.reduction import live_variables
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,10 +67,3 @@ def fill(network: Network, states: States, numbers: IndexArray, *, most: int = M
 def draw(network: Network, states: States, rng: np.random.Generator) -> States:
     """Every row with its missing cells drawn together from their posterior."""
     return complete(network, states, seed=int(rng.integers(2**62))).draw(rng.random(len(states)))
-
-
-def informed(network: Network, states: States) -> BoolArray:
-    """Rows by units: is the unit observed, or has it an observed descendant?"""
-    masks, which = np.unique(states != HIDDEN, axis=0, return_inverse=True)
-    live = [live_variables(network.model, np.where(mask, np.int8(0), HIDDEN)) for mask in masks]
-    return np.array(live, np.bool_).reshape(masks.shape)[which.ravel()]

@@ -56,15 +56,17 @@ def particles(
     network: Network, states: States, seeds: Seeds, *, number: int, draws: int = 0, executor: Executor | None = None
 ) -> Particles:
     """Particles of each row, from a seed for each: neither the executor nor other rows change an answer."""
+    return _of_blocks(network, states, seeds, Effort(number, SWEEPS, draws), executor)
+
+
+def _of_blocks(network: Network, states: States, seeds: Seeds, effort: Effort, executor: Executor | None) -> Particles:
     blocks = RowBlocks(states, seeds, most=_MOST, least=_LEAST)
-    parts = map_blocks(
-        partial(_particles, network, _graph(network), Effort(number, SWEEPS, draws)), blocks, executor=executor
-    )
-    n = network.n_units
+    graph = None if network.tables else graph_of(network.model)
+    parts = map_blocks(partial(_particles, network, graph, effort), blocks, executor=executor)
     return Particles(
         join((part.means for part in parts), np.zeros((0, len(network.bias)))),
         join((part.log_p for part in parts), np.zeros(0)),
-        join((part.drawn for part in parts), np.zeros((0, draws, n), np.int8)),
+        join((part.drawn for part in parts), np.zeros((0, effort.draws, network.n_units), np.int8)),
     )
 
 
@@ -81,14 +83,7 @@ def average(
 
 def log_probabilities(network: Network, states: States, seeds: Seeds, *, number: int, executor: Executor) -> FloatArray:
     """Estimates of ln P of rows, per-column mixtures marginalised; those of P itself are right in the mean."""
-    blocks = RowBlocks(states, seeds, most=_MOST, least=_LEAST)
-    parts = map_blocks(
-        partial(_particles, network, _graph(network), Effort(number, sum_up_to=_SUM_UP_TO)),
-        blocks,
-        executor=executor,
-    )
-    found: FloatArray = join((part.log_p for part in parts), np.zeros(0))
-    return found
+    return _of_blocks(network, states, seeds, Effort(number, sum_up_to=_SUM_UP_TO), executor).log_p
 
 
 class Effort(NamedTuple):
@@ -98,10 +93,6 @@ class Effort(NamedTuple):
     sweeps: int = 0
     draws: int = 0
     sum_up_to: int = 1
-
-
-def _graph(network: Network) -> Graph | None:
-    return None if network.tables else graph_of(network.model)
 
 
 def _particles(network: Network, graph: Graph | None, effort: Effort, block: Block) -> Particles:

@@ -35,6 +35,7 @@ from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.structs import Problem
 from sbnet.model import gates
+from sbnet.model.states import offsets
 from sbnet.quadrature.frequencies import FAR, MARGIN, MAX_NODES, OMEGA
 from sbnet.quadrature.lobatto import NODES, NOTHING, UNTIL, WEIGHTS, nodes_for
 
@@ -225,9 +226,7 @@ def lay_out(factors: Sequence[Factor], forest: Forest, depth: IndexArray, tree: 
 
     Where the entries of a unit stand is noted in the forest.
     """
-    entries: list[
-        int
-    ] = []  # of each the unit, the piece, the entry above, and the slot of its unit in the factor, or -1
+    entries = list[int]()  # of each the unit, the piece, the entry above, and the slot of its unit in the factor, or -1
     pieces, factor_of, tree_of, parent = [0], list[int](), list[int](), forest.units["parent"].tolist()
     for f, factor in enumerate(factors):
         slot = {unit: s for s, unit in enumerate(factor.units)}
@@ -239,7 +238,8 @@ def lay_out(factors: Sequence[Factor], forest: Forest, depth: IndexArray, tree: 
             factor_of.append(f)
             tree_of.append(t)
         pieces.append(len(factor_of))
-    return _records(factors, entries, np.array(pieces), _whole(factor_of), _whole(tree_of), forest)
+    numbers = (np.array(values, dtype=np.int64) for values in (entries, pieces, factor_of, tree_of))
+    return _records(factors, *numbers, forest)
 
 
 def _spanned(units: Sequence[int], parent: Sequence[int], depth: IndexArray) -> list[tuple[int, int]]:
@@ -259,40 +259,32 @@ def _spanned(units: Sequence[int], parent: Sequence[int], depth: IndexArray) -> 
             by_depth.setdefault(level, set()).add(parent[unit])
 
 
-def _whole(values: Sequence[int]) -> IndexArray:
-    return np.array(values, dtype=np.int64)
-
-
 def _by(key: IndexArray, n: int) -> tuple[IndexArray, IndexArray]:
     """Where the places of each key begin, and the places."""
-    return _starts(np.bincount(key, minlength=n)), np.argsort(key, kind="stable").astype(np.int64)
-
-
-def _starts(sizes: Sequence[int] | IndexArray) -> IndexArray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return offsets(np.bincount(key, minlength=n)), np.argsort(key, kind="stable").astype(np.int64)
 
 
 def _records(
-    factors: Sequence[Factor], entries: Sequence[int], first_piece: IndexArray, factor_of: IndexArray,
+    factors: Sequence[Factor], entries: IndexArray, first_piece: IndexArray, factor_of: IndexArray,
     tree_of: IndexArray, forest: Forest,
 ) -> Products:  # fmt: skip
     """Factors, pieces and entries as records."""
     layout, none = kernels.structured, np.empty(0, np.complex128)
-    unit, piece, above, slot = _whole(entries).reshape(-1, 4).T
+    unit, piece, above, slot = entries.reshape(-1, 4).T
     all_factors, pieces = np.zeros(len(factors), layout.factor_t), np.zeros(len(factor_of), layout.piece_t)
-    term = _starts([len(factor.coefficient) for factor in factors])
+    term = offsets(np.array([len(factor.coefficient) for factor in factors]))
     all_factors["term"], all_factors["term_end"] = term[:-1], term[1:]
     all_factors["piece"], all_factors["piece_end"] = first_piece[:-1], first_piece[1:]
-    pieces["factor"], pieces["value"] = factor_of, _starts(np.diff(term)[factor_of])[:-1]
+    pieces["factor"], pieces["value"] = factor_of, offsets(np.diff(term)[factor_of])[:-1]
     made = np.zeros(len(unit), layout.entry_t)
     made["unit"], made["factor"], made["value"], made["above"] = unit, factor_of[piece], pieces["value"][piece], above
     made["terms"] = n = np.diff(term)[made["factor"]]
     hangs = np.flatnonzero(above >= 0)
     begins, below = _by(above[hangs], len(unit))
     made["below"], made["below_end"] = begins[:-1], begins[1:]
-    phi = _starts([factor.phi.size for factor in factors])
+    phi = offsets(np.array([factor.phi.size for factor in factors]))
     made["phi"] = np.where(slot >= 0, phi[made["factor"]] + 2 * n * slot, -1)
-    made["message"] = _starts(2 * n)[:-1]
+    made["message"] = offsets(2 * n)[:-1]
     begins, of_unit = _by(unit, len(forest.units))
     forest.units["entry"], forest.units["entry_end"] = begins[:-1], begins[1:]
     coefficient = np.concatenate([none, *(factor.coefficient for factor in factors)])

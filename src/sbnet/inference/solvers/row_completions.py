@@ -18,6 +18,7 @@ from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.codes import SIGMOID
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, uniforms
 from sbnet.model.network import Network
+from sbnet.model.states import offsets
 from sbnet.parallel.blocks import row_blocks
 
 MOST = 256
@@ -80,12 +81,12 @@ def complete(
     parts = [_complete(network, states[each[b]], wanted, most, seed) for b in row_blocks(len(each), 4 * most)]
     if len(each) == len(states) and len(parts) == 1:
         return parts[0]
-    begins = np.concatenate([[0], np.cumsum([len(part.log_p) for part in parts])])
+    begins = offsets(np.array([len(part.log_p) for part in parts]))
     row = np.concatenate([part.row + b for part, b in zip(parts, begins[:-1], strict=True)] or [np.empty(0, np.int64)])
     log_p = np.concatenate([part.log_p for part in parts] or [np.empty(0)])
     begin = _begin(row, len(log_p))
     count = np.diff(begin)[back]
-    place = np.repeat(begin[back] - np.concatenate([[0], np.cumsum(count)[:-1]]), count) + np.arange(count.sum())
+    place = np.repeat(begin[back] - offsets(count)[:-1], count) + np.arange(count.sum())
     joined = np.concatenate([part.states for part in parts] or [states])
     share = np.concatenate([part.share for part in parts] or [np.empty(0)])
     return Completions(log_p[back], np.repeat(np.arange(len(states)), count), joined[place], share[place])
@@ -97,7 +98,7 @@ def log_probabilities(network: Network, states: States, *, most: int = MOST, see
 
 
 def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed: int) -> Completions:
-    live = live_rows(network, rows, asked)
+    live = informed(network, rows, asked)
     seeds = row_seeds(seed % 2**64, rows)
     row, states, weight = np.arange(len(rows)), rows.copy(), np.zeros(len(rows))
     log_p = np.zeros(len(rows))
@@ -123,7 +124,7 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
             weight[new] += log_v[source[new], k[new]]
             possible = weight > -np.inf
             if not possible.all():  # a table rules it out
-                possible |= ~_any(row, possible, len(rows))[row]
+                possible |= (np.bincount(row, possible, len(rows)) == 0)[row]  # unless all are
                 row, states, weight = row[possible], states[possible], weight[possible]
         if v == needed[-1]:
             break
@@ -167,10 +168,10 @@ def _function(network: Network, v: int, states: States) -> States | None:
     return found
 
 
-def live_rows(network: Network, rows: States, asked: IndexArray) -> BoolArray:
+def informed(network: Network, rows: States, asked: IndexArray | tuple[()] = ()) -> BoolArray:
     """Rows by variables: is it observed or asked for, or has it such a descendant?"""
     live: BoolArray = rows != HIDDEN
-    live[:, asked] = True
+    live[:, list(asked)] = True
     indptr, parent = network.graph.indptr, network.graph.parent
     for v in range(network.n_units - 1, 0, -1):
         above = parent[indptr[v] : indptr[v + 1]]
@@ -224,9 +225,4 @@ def _totals(row: IndexArray, weight: FloatArray, n: int) -> tuple[FloatArray, Fl
 
 def _begin(row: IndexArray, n: int) -> IndexArray:
     """Where the completions of each row begin, and where the last ones end."""
-    return np.concatenate([[0], np.cumsum(np.bincount(row, minlength=n))])
-
-
-def _any(row: IndexArray, chosen: BoolArray, n: int) -> BoolArray:
-    found: BoolArray = np.bincount(row, weights=chosen, minlength=n) > 0
-    return found
+    return offsets(np.bincount(row, minlength=n))

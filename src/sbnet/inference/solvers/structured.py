@@ -89,7 +89,10 @@ class Structured:
 
     def solve(self, network: Network, states: States, *, start: FloatArray | None, trace: bool) -> Solution:
         """Solve every row without structure first, and go on from there; see :meth:`sbnet.solvers.Solver.solve`."""
-        _check_two_states(network)
+        more = np.flatnonzero(network.n_states != 2)
+        if len(more):
+            known, n = f"Structured() knows variables with two states; {network.names[more[0]]!r}", network.n_states
+            raise ParameterError(f"{known} has {n[more[0]]}. Use MeanField() instead")
         first = self.solver.solve(network, states, start=start, trace=trace)
         label = None if isinstance(self.groups, str) else self._labels(network)
         solution, bias = first.draft(), absorb(network, states)
@@ -154,13 +157,6 @@ class _Found(NamedTuple):
     path: list[float]
     means: FloatArray
     settled: bool
-
-
-def _check_two_states(network: Network) -> None:
-    more = np.flatnonzero(network.model.n_states != 2)
-    if len(more):
-        name, n = network.names[more[0]], network.model.n_states[more[0]]
-        raise ParameterError(f"Structured() knows variables with two states; {name!r} has {n}. Use MeanField() instead")
 
 
 def _check_groups(groups: object) -> tuple[tuple[str | int, ...], ...]:

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
 from sbnet.errors import TooRareError
@@ -158,12 +159,7 @@ def _ascend(factors: list[_Factor | Wide], q: Q, stop: Stop) -> tuple[list[float
 
 def _bound(factors: list[_Factor | Wide], q: Q) -> float:
     energy = math.fsum(float(factor.mean(q)) for factor in factors)
-    return energy + math.fsum(map(_entropy, q.values()))
-
-
-def _entropy(share: FloatArray) -> float:
-    own = share[share > 0.0]
-    return -float(own @ np.log(own))
+    return energy + math.fsum(float(scipy.special.entr(share).sum()) for share in q.values())
 
 
 def fill_means(network: Network, row: States, q: Q, means: FloatArray) -> None:

@@ -12,6 +12,7 @@ import math
 from typing import NamedTuple
 
 import numpy as np
+import scipy
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.exact.factors import Family, absorbed
@@ -67,12 +68,8 @@ class _Paper:
         return Term(value, xi * self.weight + share.sum(axis=0), float(np.exp(log[1] - total)), by_weight)
 
     def refine(self, q: FloatArray) -> None:
-        """The best xi: T is convex in it, so golden sections find it."""
-        low, high, golden = 0.0, 1.0, (math.sqrt(5.0) - 1.0) / 2.0
-        for _ in range(30):
-            one, other = high - golden * (high - low), low + golden * (high - low)
-            low, high = (low, other) if self.at(q, one).value < self.at(q, other).value else (one, high)
-        new = (low + high) / 2.0
+        """The best xi: T is convex in it."""
+        new = scipy.optimize.minimize_scalar(lambda xi: self.at(q, xi).value, bounds=(0, 1), options={"xatol": 1e-8}).x
         self.xi = new if self.at(q, new).value < self.at(q).value else self.xi
 
 
