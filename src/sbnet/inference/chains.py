@@ -8,7 +8,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, Model, States
 from sbnet.exact.probability import log_p_of_inputs
-from sbnet.inference.importance import seeds_of
+from sbnet.inference.importance import draw, factorial, seeds_of
 from sbnet.kernels.chains import BARREN, HIDDEN, LANES, Chains, chains_of, graph_of
 from sbnet.kernels.gibbs import sweep
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, streams_of, uniforms
@@ -79,9 +79,7 @@ def anneal(
     """
     log_w, graph, n = np.empty(samples), graph_of(model), len(states)
     variable, state = columns(model)
-    q = np.maximum(means, 1e-14)  # no state is impossible
-    q *= np.minimum((1.0 - 1e-14) / np.bincount(variable, q, n), 1.0)[variable]
-    log_q0 = np.log1p(-np.bincount(variable, q, n))
+    q, log_q0 = factorial(means, variable, n)
     prior = np.log(q) - log_q0[variable]
     most = rows_at_once(model, LANES) * LANES
     for first in range(0, samples, most):
@@ -89,7 +87,7 @@ def anneal(
         chains = chains_of(graph, states[None], bias, number)
         chains.prior[:] = prior
         hidden, numbers = _begin(chains, 0, seeds_of(seed, states, whole_blocks(number), first))
-        _put(chains, 0, hidden, np.array([_draw(q[variable == v], u) for v, u in zip(hidden, numbers, strict=True)]))
+        _put(chains, 0, hidden, np.array([draw(q[variable == v], u) for v, u in zip(hidden, numbers, strict=True)]))
         complete = chains.cells["state"].swapaxes(1, 2).reshape(-1, n).astype(np.int8)
         gap = log_p_of_inputs(model, bias, complete)[:, chains.roles[0] != BARREN].sum(axis=1)
         gap -= log_q0[hidden].sum() + (complete[:, variable] == state) @ np.where(np.isin(variable, hidden), prior, 0.0)
@@ -100,18 +98,10 @@ def anneal(
     return log_w
 
 
-def _draw(q: FloatArray, u: FloatArray) -> IndexArray:
-    """A state for each number: 1 and those that follow by their probabilities, 0 by what is left."""
-    state: IndexArray = (np.searchsorted(np.cumsum(q), u, side="right") + 1) % (len(q) + 1)
-    return state
-
-
 def _begin(chains: Chains, r: int, streams: Seeds) -> tuple[IndexArray, FloatArray]:
     """The hidden variables of a row, and a random number for each in each lane; streams go on from there."""
-    blocks, hidden = (
-        slice(r * len(streams) // LANES, (r + 1) * len(streams) // LANES),
-        np.flatnonzero(chains.roles[r] == HIDDEN),
-    )
+    blocks = slice(r * len(streams) // LANES, (r + 1) * len(streams) // LANES)
+    hidden = np.flatnonzero(chains.roles[r] == HIDDEN)
     seeds = streams + np.arange(1, len(hidden) + 1, dtype=np.uint64)[:, None] * GOLDEN
     chains.draws["seed"][blocks] = (seeds[-1] if len(hidden) else streams).reshape(-1, LANES)
     return hidden, uniforms(seeds)

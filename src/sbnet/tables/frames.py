@@ -246,12 +246,9 @@ def _from_series(name: str, series: nw.Series[Any], gone: tuple[Any, ...]) -> Co
 
     kind = series.dtype
     if kind in (nw.Datetime, nw.Duration) and series.implementation.is_pandas():
-        whole = (
-            series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
-            if getattr(kind, "time_zone", None)
-            else series
-        )
-        return Column(name, _seconds(np.asarray(whole.to_numpy())), dates=True)
+        if getattr(kind, "time_zone", None):
+            series = series.dt.convert_time_zone("UTC").dt.replace_time_zone(None)
+        return Column(name, _seconds(np.asarray(series.to_numpy())), dates=True)
     if kind.is_temporal():
         return column(name, series.to_list(), gone)
     if kind.is_nested():
