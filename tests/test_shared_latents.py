@@ -11,9 +11,7 @@ from numpy.testing import assert_allclose
 import oracle
 import sbnet as sb
 from sbnet.estimators import SBNDensity, _learning
-from sbnet.inference.solvers.column_marginals import Columns, marginalise
 from sbnet.inference.solvers.column_sums import ColumnSums, marginalising, plan_of
-from sbnet.kernels.columns import PLAIN, edge_t, group_t
 from strategies import INTERPRETED
 
 pytestmark = pytest.mark.small
@@ -190,41 +188,3 @@ def test_a_density_scores_with_sums_unless_a_solver_is_given():
     assert np.all(density.score_samples(table[:9]) <= exact)
     paper = density.set_params(solver=sb.MeanField(log_term="xi", enumerate_up_to=0)).score_samples(table[:9])
     assert np.all(paper < exact)
-
-
-def _sequential(x, state):
-    """ln P of a state from the inputs of thresholds: sigma of those up to it, 1 - sigma of the next."""
-    below = -np.logaddexp(0.0, -x[:state]).sum()
-    return below - (np.logaddexp(0.0, x[state]) if state < len(x) else 0.0)
-
-
-def test_columns_with_three_states_are_products_of_their_thresholds():
-    """Variable 0 is latent; 1 and 2 have three states each, and 2 has the parent 1: a weight for each of its states."""
-    rng = np.random.default_rng(0)
-    bias, weight = rng.normal(size=5), rng.normal(size=8)  # of 0, 1, 1, 2, 2; from 0 to each, from 1 to 2
-    variable, level, threshold = -np.ones(16, int), np.ones(16, int), np.zeros(16, int)
-    variable[:4], level[:4], threshold[:4] = [1, 1, 2, 2], [1, 2, 1, 2], [1, 2, 3, 4]
-    edges = np.array([(0, 2, 4), (1, 2, 5), (0, 3, 6), (1, 3, 7)], edge_t)  # from 1 in its states 1 and 2
-    above = np.array([(slot, 1, slot) for slot in range(4)], edge_t)
-    features, groups = np.array([(1, 1), (1, 2)]), np.array([(0, 16, 4, 0, PLAIN)], group_t)
-    columns = Columns(groups, variable, threshold, level, -np.ones(16, int), edges, above, features, np.array([0]))
-    rows = np.array([(-1, j, k) for j in range(3) for k in range(3)], np.int8)
-    row_weight = rng.normal(size=9)
-
-    def log_p(bias, weight):
-        found = np.empty((2, 9))
-        for s in range(2):
-            for r, (_, j, k) in enumerate(rows):
-                x = bias[3:] + s * weight[2:4] + (weight[[4, 6]] if j == 1 else weight[[5, 7]] if j == 2 else 0.0)
-                found[s, r] = _sequential(bias[1:3] + s * weight[:2], j) + _sequential(x, k)
-        return np.logaddexp(found[0] - np.logaddexp(0.0, bias[0]), found[1] - np.logaddexp(0.0, -bias[0]))
-
-    answer = marginalise(columns, weight, bias, rows, row_weight)
-    assert_allclose(answer.log_p, log_p(bias, weight), atol=1e-13)
-    assert np.exp(answer.log_p).sum() == pytest.approx(1.0)
-    moves = 1e-5 * np.eye(8)
-    gradient = [row_weight @ (log_p(bias, weight + move) - log_p(bias, weight - move)) / 2e-5 for move in moves]
-    assert_allclose(answer.weight, gradient, atol=1e-8)
-    moves = 1e-5 * np.eye(5)
-    gradient = [row_weight @ (log_p(bias + move, weight) - log_p(bias - move, weight)) / 2e-5 for move in moves]
-    assert_allclose(answer.bias, gradient, atol=1e-8)

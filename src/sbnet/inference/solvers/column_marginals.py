@@ -23,13 +23,11 @@ class Columns(NamedTuple):
 
     groups: np.ndarray  # of group_t
     variable: IndexArray  # -1 if nobody has the slot
-    threshold: IndexArray  # where its bias stands
-    level: IndexArray  # l of its threshold
     strength: IndexArray  # of a mixture variable: where its weight to its column stands, else -1
     edges: np.ndarray  # of edge_t, from features to slots
     latent_edges: np.ndarray  # of edge_t, from slots to the shared latent variables above them, the first being 1
-    features: IndexArray  # (2, n): a column is in a state
-    latents: IndexArray  # the thresholds of the shared latent variables
+    features: IndexArray  # the columns, which are features where they are 1
+    latents: IndexArray  # the shared latent variables
 
 
 class Answer(NamedTuple):
@@ -48,10 +46,10 @@ def _given(columns: Columns, weight: FloatArray, bias: FloatArray, rows: States)
     n_rows, used, mixture = len(rows) + -len(rows) % LANES, columns.variable >= 0, columns.strength >= 0
     cells = np.ones((rows.shape[1] + 1, n_rows), np.int8)  # the last: mixture variables, and slots that nobody has
     cells[:-1, : len(rows)] = rows.T
-    state, below = cells[np.where(mixture, -1, columns.variable)], (columns.level - 1).astype(np.int8)[:, None]
-    features = (cells[columns.features[0]] == columns.features[1].astype(np.int8)[:, None]).astype(np.float64)
+    state = cells[np.where(mixture, -1, columns.variable)]
+    features = (cells[columns.features] == 1).astype(np.float64)
     off, x = aligned((2, *state.shape), np.float64)
-    off[:], x[:] = state == below, np.where(used, bias[columns.threshold], 0.0)[:, None]
+    off[:], x[:] = state == 0, np.where(used, bias[columns.variable], 0.0)[:, None]
     add_inputs(columns.edges, weight, features, x)
     strength = np.zeros(len(x))
     strength[mixture] = weight[columns.strength[mixture]]
@@ -61,8 +59,6 @@ def _given(columns: Columns, weight: FloatArray, bias: FloatArray, rows: States)
     head, power = _heads(columns, weight, bias, off, x)
     a = np.exp(np.negative(x, out=x), out=x)
     a[~used] = 0.0
-    if below.any():  # some columns have more than two states
-        a[state < below] = 0.0
     k, lanes = np.exp(-np.clip(strength, -ROOM, ROOM)), (-1, n_rows // LANES, LANES)
     a, off, head, power = a.reshape(lanes), off.reshape(lanes), head.reshape(lanes), power.reshape(lanes)
     return Given(a, off, cost, head, power, d, k), features, lost[: len(rows)]
@@ -171,7 +167,7 @@ def _gather(
     """
     used, mixture, latents, edges = columns.variable >= 0, columns.strength >= 0, columns.latents, columns.latent_edges
     add_gradients(columns.edges, features, means.x, answer.weight)
-    answer.bias[columns.threshold[used]] = means.x.sum(axis=1)[used]
+    answer.bias[columns.variable[used]] = means.x.sum(axis=1)[used]
     answer.weight[columns.strength[mixture]] = means.strengths["gradient"].ravel()[mixture]
     above = means.above["gradient"][:-1].reshape(-1, len(used))
     answer.weight[edges["place"]] = _folded(above.T, len(latents))[edges["source"], edges["target"] - 1]

@@ -75,7 +75,7 @@ def plan_of(network: Network, columns: IndexArray) -> Plan | None:
     shared, most = np.flatnonzero(hidden & (fan_out > 0) & ~mixture), int(count.max(initial=0))
     if len(shared) > MOST_SHARED or most > MOST_MIXTURES or len(shared) + most > _MOST:
         return None
-    if fan_in[shared].any() or (network.gate != SIGMOID).any():
+    if fan_in[shared].any() or (network.gate != SIGMOID).any() or not network.is_binary:
         return None
     number[shared] = np.arange(len(shared))
     groups, variable, strength = _slots(network, columns, np.concatenate([[0], np.cumsum(count)]), edge)
@@ -84,8 +84,7 @@ def plan_of(network: Network, columns: IndexArray) -> Plan | None:
     child, parent, latent = slot[graph.child_of_edge], number[graph.parent], hidden[graph.parent]
     below, above = (np.flatnonzero((child >= 0) & (parent >= 0) & (latent == kind)) for kind in (False, True))
     edges = _edges(parent[below], child[below], below), _edges(child[above], 1 + parent[above], above)
-    features, level = np.stack([columns, np.ones_like(columns)]), np.ones_like(variable)
-    slots = Columns(groups, variable, variable, level, strength, *edges, features, shared)
+    slots = Columns(groups, variable, strength, *edges, columns, shared)
     return Plan(columns, shared, np.flatnonzero(hidden & (fan_out == 0)), slots)
 
 
