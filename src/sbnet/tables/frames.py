@@ -56,7 +56,9 @@ class Column:
     @property
     def missing(self) -> NDArray[np.bool_]:
         """Which cells are missing."""
-        return np.isnan(self.values) if self.is_number else np.equal(self.values, None)
+        if self.is_number:
+            return np.isnan(self.values)
+        return np.array([cell is None for cell in self.values.tolist()], np.bool_)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,13 +66,15 @@ class Sheet:
     """A table as columns; `names` is None where it had none, and columns are then called x0, x1, …
 
     Columns are made when they are asked for, so that a long table does not cost several of its size. For messages,
-    `given` tells a cell as it came, by row and column.
+    `given` tells a cell as it came, by row and column. `kind` is "array", "records", "mapping", or the library of a
+    data frame.
     """
 
     names: tuple[str, ...] | None
     columns: Sequence[Column]
     n_rows: int
     given: Callable[[int, int], Any]
+    kind: str = "array"
 
     def row(self, r: int) -> str:
         """What to call a row in a message."""
@@ -100,7 +104,7 @@ def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
         lengths = {name: len(cells) for name, cells in X.items()}
         if len(set(lengths.values())) > 1:
             raise TableError(f"the columns of the table differ in length: {checks.shown(lengths)}")
-        return from_columns(X, next(iter(lengths.values()), 0), gone)
+        return from_columns(X, next(iter(lengths.values()), 0), gone, "mapping")
     frame = as_frame(X)
     if frame is not None:
         return from_frame(frame, names_of(frame), gone)
@@ -109,7 +113,7 @@ def sheet(X: Any, missing: Iterable[Any] | Any = ()) -> Sheet:
         for name in names:
             if not isinstance(name, str):
                 raise TableError(f"the records have a key {name!r}; the columns of a table are named by text")
-        return from_columns({name: [row.get(name) for row in X] for name in names}, len(X), gone)
+        return from_columns({name: [row.get(name) for row in X] for name in names}, len(X), gone, "records")
     array = as_array(X)
     if array.dtype.names is not None and array.ndim == 1:
         return from_columns({name: array[name] for name in array.dtype.names}, len(array), gone)
@@ -172,11 +176,11 @@ def as_array(X: Any) -> Array:
     return array
 
 
-def from_columns(cells: Mapping[str, Any], n_rows: int, gone: tuple[Any, ...] = ()) -> Sheet:
+def from_columns(cells: Mapping[str, Any], n_rows: int, gone: tuple[Any, ...] = (), kind: str = "array") -> Sheet:
     """Named columns of cells of any kind."""
     names = tuple(cells)
     columns = _Columns(len(names), lambda k: column(names[k], cells[names[k]], gone))
-    return Sheet(names, columns, n_rows, lambda r, k: cells[names[k]][r])
+    return Sheet(names, columns, n_rows, lambda r, k: cells[names[k]][r], kind)
 
 
 def column(name: str, cells: Array | Sequence[Any], gone: tuple[Any, ...] = ()) -> Column:
@@ -216,7 +220,7 @@ def from_frame(frame: nw.DataFrame[Any], names: tuple[str, ...] | None, gone: tu
     called = names or [f"x{k}" for k in range(n)]
     columns = _Columns(n, lambda k: _from_series(called[k], frame[:, k], gone))
     series = functools.cache(lambda k: frame[:, k])  # cell by cell that would take ten times as long
-    return Sheet(names, columns, len(frame), lambda r, k: series(k)[r])
+    return Sheet(names, columns, len(frame), lambda r, k: series(k)[r], frame.implementation.name.lower())
 
 
 def names_of(frame: nw.DataFrame[Any]) -> tuple[str, ...] | None:

@@ -88,22 +88,22 @@ class Schema:
             The class of each row, by its number: numbers are cut into intervals where it changes, too.
         """
         gone = frames.missing_values(missing)
-        sheet, kind = _sheet(table, gone)
+        sheet = frames.sheet(_unique(table), gone)
         said = _said(columns, [column_name(sheet, k) for k in range(len(sheet.columns))])
         counted = np.ones(sheet.n_rows) if weights is None else np.asarray(weights, np.float64)
         rows = np.flatnonzero(counted > 0.0)
         second = _first_row(sheet) if headers.is_second_line(sheet.columns, sheet.names) else ()
         rows = rows[rows > 0] if second else rows
-        binary = _all_binary(sheet, kind) if not said else None
+        binary = _all_binary(sheet) if not said else None
         if binary is not None:
             names = [column_name(sheet, k) for k in range(len(sheet.columns))]
             found = [yes_or_no(name, int(n)) for name, n in zip(names, binary, strict=True)]
-            gone = (*gone, -1.0) if kind == "array" else gone
+            gone = (*gone, -1.0) if sheet.kind == "array" else gone
         else:
             found = [_decide(sheet, k, rows, counted, said, classes) for k in range(len(sheet.columns))]
         types = restoring.types(_unique(table), len(found))
         columns_ = tuple(replace(column, dtype=t) for column, t in zip(found, types, strict=True))
-        schema = cls(columns_, kind, gone, second, len(rows))
+        schema = cls(columns_, sheet.kind, gone, second, len(rows))
         _warn(schema)
         return schema
 
@@ -158,7 +158,19 @@ class Schema:
         all columns, in their order. A word that was never seen is "other" where that is a state, and else missing,
         with a warning; a number is always known.
         """
-        rows, strange = self._read(table)
+        sheet = frames.sheet(_unique(table), self.missing_values)
+        place = self._matched(sheet)
+        rows = np.full((sheet.n_rows, len(self.variables)), -1, np.int16)
+        strange: dict[str, list[Any]] = {}
+        begin = int(bool(self.second_line) and _first_row(sheet) == self.second_line)
+        for v, column in enumerate(self.variables):
+            k = place.get(column.name)
+            if k is None:
+                continue
+            cells = sheet.columns[k]
+            rows[begin:, v], new = column.read(replace(cells, values=cells.values[begin:]))
+            if new.any():
+                strange[column.name] = list(dict.fromkeys(cells.values[begin:][new].tolist()))
         if strange:
             told = [f"{name!r} ({enumerated(list(map(str, values)), 60)})" for name, values in strange.items()]
             more = f" and {len(told) - 5} more columns" if len(told) > 5 else ""
@@ -176,7 +188,7 @@ class Schema:
         states for each variable, a number is the one seen that is nearest to its mean. Columns that are
         left out stay as they are too, but for those that never change.
         """
-        sheet, _ = _sheet(table, self.missing_values)
+        sheet = frames.sheet(_unique(table), self.missing_values)
         place, cells = self._matched(sheet), dict[str, tuple[BoolArray, list[Any]]]()
         states, missing = np.asarray(rows), self._missing(sheet, place)
         for v, column in enumerate(self.variables):
@@ -205,23 +217,6 @@ class Schema:
             own[:begin] = False
             found[column.name] = own
         return found
-
-    def _read(self, table: Any) -> tuple[NDArray[np.int16], dict[str, list[Any]]]:
-        """Rows of states, and the values that were not there in fitting, by column."""
-        sheet, _ = _sheet(table, self.missing_values)
-        place = self._matched(sheet)
-        rows = np.full((sheet.n_rows, len(self.variables)), -1, np.int16)
-        strange: dict[str, list[Any]] = {}
-        begin = int(bool(self.second_line) and _first_row(sheet) == self.second_line)
-        for v, column in enumerate(self.variables):
-            k = place.get(column.name)
-            if k is None:
-                continue
-            cells = sheet.columns[k]
-            rows[begin:, v], new = column.read(replace(cells, values=cells.values[begin:]))
-            if new.any():
-                strange[column.name] = list(dict.fromkeys(cells.values[begin:][new].tolist()))
-        return rows, strange
 
     def decode(self, rows: Any, rng: np.random.Generator | None = None) -> Any:
         """A table, of the kind that was learned from, with the values that these rows of states stand for.
@@ -298,17 +293,6 @@ def column_name(sheet: frames.Sheet, k: int) -> str:
     return f"x{k}" if sheet.names is None else sheet.names[k]
 
 
-def _sheet(table: Any, gone: tuple[Any, ...]) -> tuple[frames.Sheet, str]:
-    """Any table as columns, and what it was."""
-    if isinstance(table, Mapping) and not hasattr(table, "toarray"):
-        return frames.sheet(table, gone), "mapping"
-    frame = frames.as_frame(_unique(table))
-    if frame is not None:
-        return frames.from_frame(frame, frames.names_of(frame), gone), frame.implementation.name.lower()
-    kind = "records" if frames.is_records(table) else "array"
-    return frames.sheet(table, gone), kind
-
-
 def _unique(table: Any) -> Any:
     """A data frame whose columns have names that differ; anything else as it is."""
     labels = list(getattr(table, "columns", ())) if hasattr(table, "set_axis") else []
@@ -345,7 +329,7 @@ def _decide(
     return decide(sample, said.get(column.name))
 
 
-def _all_binary(sheet: frames.Sheet, kind: str) -> list[int] | None:
+def _all_binary(sheet: frames.Sheet) -> list[int] | None:
     """How many cells are missing in each column of a table of zeros and ones alone; None for any other table.
 
     In arrays, which have no other mark for whole numbers, -1 is a missing cell.
@@ -355,11 +339,11 @@ def _all_binary(sheet: frames.Sheet, kind: str) -> list[int] | None:
         if column.categories is not None or column.dates or not _spells_bits(column):
             return None
         missing = np.isnan(sizes(column))
-        if kind == "array":
+        if sheet.kind == "array":
             missing |= column.values == -1.0
         elif column.is_number and np.any(column.values == -1.0):
             return None
-        if kind != "array" and missing.any() and not np.any(sizes(column) == 0.0):
+        if sheet.kind != "array" and missing.any() and not np.any(sizes(column) == 0.0):
             return None  # ticked or blank
         found.append(int(missing.sum()))
     return found if len(sheet.columns) else None
@@ -374,33 +358,28 @@ def _spells_bits(column: frames.Column) -> bool:
 
 def _warn(schema: Schema) -> None:
     """Name the columns that were read in a way that may surprise."""
+    columns, texts = schema.columns, list[str]()
     if schema.second_line:
-        text = "the first row seems to name columns once more: it is taken as one of missing cells; drop it to be sure"
-        warnings.warn(text, CodingWarning, stacklevel=4)
-    out = {
-        column.name: column.about
-        for column in schema.columns
-        if column.kind == IGNORED and column.about != "as you said"
-    }
-    if out:
-        told = enumerated([f"{short(name)} ({about})" for name, about in out.items()], 400)
-        warnings.warn(
-            f"left out: {told}; columns= (--columns in the command) says how to read one", CodingWarning, stacklevel=4
+        texts.append(
+            "the first row seems to name columns once more: it is taken as one of missing cells; drop it to be sure"
         )
-    boxes = [short(column.name) for column in schema.columns if column.kind == TICK_BOX]
+    out = [f"{short(c.name)} ({c.about})" for c in columns if c.kind == IGNORED and c.about != "as you said"]
+    if out:
+        texts.append(f"left out: {enumerated(out, 400)}; columns= (--columns in the command) says how to read one")
+    boxes = [short(column.name) for column in columns if column.kind == TICK_BOX]
     if boxes:
         text = f"one value and blanks are read as ticked or not, in {enumerated(boxes, 300)}"
-        way = 'If a blank is a missing answer, say columns={name: "ignore"} (--columns NAME=ignore)'
-        warnings.warn(f"{text}. {way}", CodingWarning, stacklevel=4)
-    figures = [short(column.name) for column in schema.columns if column.in_figures]
+        texts.append(f'{text}. If a blank is a missing answer, say columns={{name: "ignore"}} (--columns NAME=ignore)')
+    figures = [short(column.name) for column in columns if column.in_figures]
     if figures:
         text = f"whole numbers such as 19750103 are read as dates, in {enumerated(figures, 300)}"
-        way = 'If they are numbers, say columns={name: "numbers"} (--columns NAME=numbers)'
-        warnings.warn(f"{text}. {way}", CodingWarning, stacklevel=4)
-    doubts = [f"{short(c.name)}: {', '.join(c.doubts)}" for c in schema.columns if c.doubts]
+        texts.append(f'{text}. If they are numbers, say columns={{name: "numbers"}} (--columns NAME=numbers)')
+    doubts = [f"{short(c.name)}: {', '.join(c.doubts)}" for c in columns if c.doubts]
     if doubts:
         text = "values that may mark missing cells; if they do, list them in missing= (--missing):"
-        warnings.warn(f"{text} {'; '.join(doubts[:10])}{'; …' * (len(doubts) > 10)}", CodingWarning, stacklevel=4)
+        texts.append(f"{text} {'; '.join(doubts[:10])}{'; …' * (len(doubts) > 10)}")
+    for text in texts:
+        warnings.warn(text, CodingWarning, stacklevel=4)
 
 
 _TAGS: tuple[tuple[str, type], ...] = (

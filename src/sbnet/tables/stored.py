@@ -42,20 +42,17 @@ def with_schema(network: Network, schema: Schema, ids: Sequence[str] = (), ignor
 
 def schema_of(network: Network) -> Schema | None:
     """How the table was read that a network was learned from; None if it was not learned from one."""
-    stored = _stored(network)
-    return None if stored is None else stored.schema
+    return _stored(network).schema
 
 
 def ids_of(network: Network) -> tuple[str, ...]:
     """The columns that named the rows of that table."""
-    stored = _stored(network)
-    return () if stored is None else stored.ids
+    return _stored(network).ids
 
 
 def ignored_of(network: Network) -> tuple[str, ...]:
     """The columns of that table that were to be ignored."""
-    stored = _stored(network)
-    return () if stored is None else stored.ignored
+    return _stored(network).ignored
 
 
 def column_of(network: Network, i: int) -> Column:
@@ -76,28 +73,29 @@ def column_of(network: Network, i: int) -> Column:
 
 
 class _Stored(NamedTuple):
-    schema: Schema
-    ids: tuple[str, ...]
-    ignored: tuple[str, ...]
+    schema: Schema | None = None
+    ids: tuple[str, ...] = ()
+    ignored: tuple[str, ...] = ()
 
 
-def _stored(network: Network) -> _Stored | None:
+def _stored(network: Network) -> _Stored:
     if _Key not in network._cache:
         text = next((note.source for note in network.notes.values() if is_own(note.source)), None)
-        network._cache[_Key] = None if text is None else _parsed(network, text)
-    found: _Stored | None = network._cache[_Key]
+        network._cache[_Key] = _Stored() if text is None else _parsed(network, text)
+    found: _Stored = network._cache[_Key]
     return found
 
 
-def _parsed(network: Network, text: str) -> _Stored | None:
+def _parsed(network: Network, text: str) -> _Stored:
     try:
         said = json.loads(text.removeprefix(_TABLE))
         if "schema" not in said:  # of a time when columns of a table were units
-            return None
-        stored = _Stored(Schema.from_dict(said["schema"]), tuple(map(str, said["id"])), tuple(map(str, said["ignore"])))
+            return _Stored()
+        schema = Schema.from_dict(said["schema"])
+        stored = _Stored(schema, tuple(map(str, said["id"])), tuple(map(str, said["ignore"])))
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise FileFormatError(f"the model has a note on its table that cannot be read: {error}") from None
-    for column in stored.schema.variables:
+    for column in schema.variables:
         if network.states.get(column.name) != column.states:
             raise FileFormatError(f"the model has a note on column {column.name!r}, and no such variable")
     return stored
