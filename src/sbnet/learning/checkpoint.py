@@ -135,20 +135,6 @@ class Checkpoints:
     def write(self, run: Run) -> None:
         """Replace the checkpoint, all or nothing."""
         assert self.path is not None
-        arrays = {
-            "weight": run.network.weight,
-            "bias": run.network.bias,
-            "best_weight": run.best.weight,
-            "best_bias": run.best.bias,
-            "bounds": np.array(run.bounds),
-            "held_out": np.array(run.held_out),
-            "exact": np.array(run.exact),
-        }
-        if run.network.tables:
-            arrays |= {"tables": _entries(run.network), "best_tables": _entries(run.best)}
-        arrays |= {f"optimizer_{k}": np.asarray(part, dtype=np.float64) for k, part in enumerate(run.optimizer)}
-        if run.warm is not None:
-            arrays["warm"] = run.warm
         metadata = {
             "made_by": f"sbnet {__version__}",
             "settings": json.dumps(self._settings),
@@ -158,7 +144,7 @@ class Checkpoints:
             "seconds": repr(run.seconds),
             "n_rows": repr(run.n_rows),
         }
-        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+        contiguous = {name: np.ascontiguousarray(array) for name, array in _parts(run).items()}
         write_tensors(self.path, CHECKPOINT, contiguous, metadata)
 
 
@@ -179,6 +165,23 @@ def opened(path: PathLike | None, resume: bool | PathLike) -> Iterator[Checkpoin
         else:
             there = resume and path is not None and os.path.exists(path)
             yield Checkpoints(path, read(path) if there and path is not None else None)
+
+
+def _parts(run: Run) -> dict[str, FloatArray]:
+    """All arrays of a run, by the names that they have in a file."""
+    parts = {
+        "weight": run.network.weight,
+        "bias": run.network.bias,
+        "best_weight": run.best.weight,
+        "best_bias": run.best.bias,
+        "bounds": np.array(run.bounds),
+        "held_out": np.array(run.held_out),
+        "exact": np.array(run.exact),
+    }
+    if run.network.tables:
+        parts |= {"tables": _entries(run.network), "best_tables": _entries(run.best)}
+    parts |= {f"optimizer_{k}": np.asarray(part, dtype=np.float64) for k, part in enumerate(run.optimizer)}
+    return parts if run.warm is None else parts | {"warm": run.warm}
 
 
 def _restored(stored: Stored, fresh: Run, parts: dict[str, FloatArray]) -> Run:
@@ -224,19 +227,12 @@ def _check_settings(name: str, old: Any, settings: dict[str, str]) -> None:
 
 def _arrays(stored: Stored, fresh: Run, settings: Mapping[str, str], n_warm: int | None) -> dict[str, FloatArray]:
     """Copies of all arrays, each of finite numbers and of the shape that this run would have written."""
-    network, epochs = fresh.network, stored.arrays["bounds"].size if "bounds" in stored.arrays else 0
-    shapes: dict[str, tuple[int, ...]] = {
-        "weight": network.weight.shape,
-        "bias": network.bias.shape,
-        "best_weight": network.weight.shape,
-        "best_bias": network.bias.shape,
+    epochs = stored.arrays["bounds"].size if "bounds" in stored.arrays else 0
+    shapes = {name: part.shape for name, part in _parts(fresh).items()} | {
         "bounds": (max(epochs, 1),),
         "held_out": (epochs if settings["validation"] != repr(None) else 0,),
         "exact": (epochs if settings["log_likelihood"] == repr(True) else 0,),
     }
-    if network.tables:
-        shapes |= dict.fromkeys(("tables", "best_tables"), _entries(network).shape)
-    shapes |= {f"optimizer_{k}": np.shape(part) for k, part in enumerate(fresh.optimizer)}
     shapes |= {} if n_warm is None else {"warm": (n_warm,)}
     for name, shape in shapes.items():
         if name not in stored.arrays:
