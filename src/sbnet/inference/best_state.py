@@ -12,11 +12,11 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.bounds.upper import UpperBoundSettings, upper_bound
-from sbnet.errors import TooManyHiddenError, short
+from sbnet.errors import short
 from sbnet.exact.probability import log_p_rows, sample
-from sbnet.exact.sparse import Sum
 from sbnet.inference.local_search import good_state
 from sbnet.inference.maximum import Found, Group, groups_of, largest, rounding_of
+from sbnet.inference.solvers.families import most_probable_state
 from sbnet.inference.solvers.mean_field import MeanField
 from sbnet.model import gates
 from sbnet.model.network import Network
@@ -311,10 +311,10 @@ def _of_states(question: Question, part: Part, limit: int, seed: int) -> MostPro
     """One row of variables with states, by elimination, or uphill; a variable that is held is no part of P."""
     network = part.network
     free = np.flatnonzero(np.append(part.held == HIDDEN, np.ones(len(part.owner), np.bool_))).tolist()
-    try:
-        best, exact = Sum(network, part.states, free, limit, maximum=True).explain(part.states)[1][0], True
-    except TooManyHiddenError:
-        best, exact = good_state(network, part.states[0], free, seed), False
+    best = most_probable_state(network, part.states[0], free, limit)
+    exact = best is not None
+    if best is None:
+        best = good_state(network, part.states[0], free, seed)
     own = np.where(part.held == HIDDEN, best[: part.n_units], part.held)
     whole = np.append(own, best[part.n_units :])[None, :]
     parts = log_p_rows(network, whole.astype(np.int8))[0, free]
@@ -332,11 +332,10 @@ def _eliminated(network: Network, row: States, group: Group) -> Found | None:
     """The best state of a large group by elimination, if that takes small tables only."""
     if len(group.hidden) <= _SMALL:
         return None
-    try:
-        best = Sum(network, row[None, :], group.units.tolist(), _TABLE, maximum=True).explain(row[None, :])[1]
-    except TooManyHiddenError:
+    best = most_probable_state(network, row, group.units.tolist(), _TABLE)
+    if best is None:
         return None
-    state: States = best[0, group.units]
+    state: States = best[group.units]
     value = float(group.log_p(state[None, :])[0])
     return Found(state, value, value + group.margin, True)
 

@@ -171,10 +171,10 @@ def begin(row: Row, number: int, seed: np.uint64) -> States:
     return np.repeat(best[None, :], number, axis=0)
 
 
-def most_probable_state(network: Network, row: States, live: list[int]) -> States | None:
-    """A state of positive probability, found by elimination; none if that takes too long, or if there is none."""
+def most_probable_state(network: Network, row: States, variables: list[int], limit: int = _TABLE_BITS) -> States | None:
+    """The best state by elimination; none if that takes a larger table, or if no state has a positive probability."""
     try:
-        log_p, best = Sum(network, row[None, :], live, _TABLE_BITS, maximum=True).explain(row[None, :])
+        log_p, best = Sum(network, row[None, :], variables, limit, maximum=True).explain(row[None, :])
     except TooManyHiddenError:
         return None
     state: States = best[0]
