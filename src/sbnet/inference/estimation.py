@@ -293,8 +293,10 @@ def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> Float
         return np.column_stack((*weigh(rows, solution, draw), solution.bound))
     weights = np.empty((len(states), draw.samples))
     for r, (row, means) in enumerate(zip(states, solution.means, strict=True)):
-        how = network, row, means, draw.anneal or draw.defence, draw.seed, draw.samples
-        weights[r] = families.annealed_weights(*how) if draw.anneal else families.log_weights(*how)
+        if draw.anneal:
+            weights[r] = families.annealed_weights(network, row, means, draw.anneal, draw.seed, draw.samples)
+        else:
+            weights[r] = families.log_weights(network, row, means, draw.defence, draw.seed, draw.samples)
     return np.column_stack((*summary(weights, draw.delta), solution.bound))
 
 

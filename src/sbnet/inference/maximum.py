@@ -135,10 +135,14 @@ class _Parts(NamedTuple):
     bound: FloatArray
 
     def take(self, which: IndexArray | BoolArray) -> _Parts:
-        return _Parts(*(array[which] for array in self))
+        return _Parts(self.states[which], self.slope[which], self.bound[which])
 
     def joined(self, other: _Parts) -> _Parts:
-        return _Parts(*map(np.concatenate, zip(self, other, strict=True)))
+        return _Parts(
+            np.concatenate([self.states, other.states]),
+            np.concatenate([self.slope, other.slope]),
+            np.concatenate([self.bound, other.bound]),
+        )
 
 
 class _Line(NamedTuple):

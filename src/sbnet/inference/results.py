@@ -15,7 +15,7 @@ from sbnet.exact.means import ExactPosterior, posterior_table
 from sbnet.exact.prior import best_prior, predicted_prior
 from sbnet.inference.comparison import Comparison
 from sbnet.inference.counting import count_terms, remark
-from sbnet.inference.solution import Solution, Status, Xi
+from sbnet.inference.solution import Solution, Status
 from sbnet.inference.solvers.protocol import Solver
 from sbnet.model.network import Network
 from sbnet.questions import printing
@@ -131,18 +131,20 @@ class Posterior(Readable):
 
     @cached_property
     def _terms(self) -> IndexArray:
-        network, states = self.network, self.evidence[None, :]
-        if self.question is not None:  # what was solved: units held are cut out, reports have terms of their own
-            network, states = self.question.parts[0].network, self.question.parts[0].states
-        counts: IndexArray = count_terms(network, states, self.solution.parameters)[0]
+        (part,) = self._asked.parts  # what was solved: units held are cut out, reports have terms of their own
+        counts: IndexArray = count_terms(part.network, part.states, self.solution.parameters)[0]
         return counts
+
+    @property
+    def _asked(self) -> Question:
+        return self.question or Question(self.network, self.evidence[None, :], True)
 
     @cached_property
     def impossible(self) -> str:
         """Why the evidence is impossible, as a sentence; empty if it is possible."""
         if self.status is not Status.IMPOSSIBLE:
             return ""
-        return (self.question or Question(self.network, self.evidence[None, :], True)).reason()
+        return self._asked.reason()
 
     def __getitem__(self, unit: str | int) -> Any:
         """Posterior mean of a unit; of one with more than two states a mapping from states to probabilities."""
@@ -151,6 +153,8 @@ class Posterior(Readable):
 
     def breakdown(self) -> Breakdown:
         """The bound by term (linear terms, logarithm terms, entropy) and by variable.
+
+        A report is part of its unit, and so is what it adds to ln P.
 
         Returns
         -------
@@ -163,8 +167,15 @@ class Posterior(Readable):
         terms = self.solution.parameters
         if terms is None:
             raise ParameterError("this bound is not a sum over variables; use the MeanField solver")
-        question = self.question or Question(self.network, self.evidence[None, :], True)
-        return _broken_down(question, self.solution.means, terms)
+        (part,) = self._asked.parts
+        wide = part.widened(self.solution.means, 0.5), part.widened(terms.xi.copy(), np.nan)
+        parts = [rows[0].copy() for rows in bound_terms(part.network, part.states, *wide, terms.bound)]
+        for values in parts:
+            np.add.at(values, part.owner, values[part.n_units :])
+        linear, log_term, entropy = (values[: part.n_units] for values in parts)
+        owners = part.owner if len(part.owner) else np.arange(part.n_units)
+        linear[owners[:1]] += part.constant
+        return Breakdown(self.network.names, linear, log_term, entropy)
 
     def compare(self, other: Posterior | ExactPosterior) -> Comparison:
         """What changes from this answer to another one, for other evidence or from another solver.
@@ -224,9 +235,7 @@ class Posterior(Readable):
         return framed(columns, units=network.names)
 
     def _reading(self) -> Reading:
-        given = printing.given(self.evidence)
-        if self.question is not None:
-            given = printing.given(self.question.states[0]) + self.question.text()
+        given = printing.given(self._asked.states[0]) + self._asked.text()
         if self.impossible:
             return Reading(f"No posterior {given}: {self.impossible}")
         sign = "=" if self.status is Status.EXACT else "≥"
@@ -378,16 +387,3 @@ def _xi(solution: Solution) -> FloatArray:
 
 def _no_bound(solution: Solution) -> str:
     return "no bound" if solution.chains is None else "no bound, means by sampling"
-
-
-def _broken_down(question: Question, means: FloatArray, terms: Xi) -> Breakdown:
-    """The bound of one row by term and by unit; a report is part of its unit, and so is what it adds to ln P."""
-    (part,) = question.parts
-    wide = part.widened(means, 0.5), part.widened(terms.xi.copy(), np.nan)
-    parts = [rows[0].copy() for rows in bound_terms(part.network, part.states, *wide, terms.bound)]
-    for values in parts:
-        np.add.at(values, part.owner, values[part.n_units :])
-    linear, log_term, entropy = (values[: part.n_units] for values in parts)
-    owners = part.owner if len(part.owner) else np.arange(part.n_units)
-    linear[owners[:1]] += part.constant
-    return Breakdown(question.network.names, linear, log_term, entropy)

@@ -182,7 +182,7 @@ class Threshold:
         self.rows, self.ones = rows_of(y, weight), ones
         self.b = np.zeros(len(ones.begin), coefficient_t)
         yes, no = weight @ y, weight @ (1.0 - y)
-        self.tol, self.fixed = tol * (yes + no), min(yes, no) <= 0.0
+        self.tol, self.fixed = float(tol * (yes + no)), min(yes, no) <= 0.0
         self.b["value"][-1] = self.rows.z[:] = np.log((yes + 0.5) / (no + 0.5))
 
     def solve(self, cost: Cost) -> Threshold:

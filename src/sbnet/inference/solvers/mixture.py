@@ -265,27 +265,20 @@ class _Pairs(NamedTuple):
         )
 
 
-class _Trial(NamedTuple):
-    """What a component could become: the gain to expect, and the halves to begin with."""
-
-    gain: float
-    halves: _Pairs
-
-
 def _grow(pattern: _Pattern, first: Component, components: int) -> Grown:
     """Divide until there are so many components, each time the one whose division promises most."""
     parts, trials = [first], [_try(pattern, first)]
     path, sweeps, settled = [first.bound], 0, True
     while len(parts) < components:
         top = max(part.bound for part in parts)
-        worth = [np.exp(p.bound - top) * t.gain for p, t in zip(parts, trials, strict=True)]
+        worth = [np.exp(p.bound - top) * gain for p, (gain, _) in zip(parts, trials, strict=True)]
         k = int(np.argmax(worth))
         if not worth[k] > 0.0:
             break
-        halves, most, done = _finish(pattern, parts[k], trials[k].halves)
+        halves, most, done = _finish(pattern, parts[k], trials[k][1])
         new = [*parts[:k], *halves, *parts[k + 1 :]]
         if not _together(new) > path[-1] + pattern.stop.tol:
-            trials[k] = trials[k]._replace(gain=0.0)  # nothing came of it; another may gain
+            trials[k] = 0.0, trials[k][1]  # nothing came of it; another may gain
             continue
         parts, sweeps, settled = new, max(sweeps, most), settled and done
         path.append(_together(parts))
@@ -294,13 +287,15 @@ def _grow(pattern: _Pattern, first: Component, components: int) -> Grown:
     return Grown(pattern.place, parts, path, sweeps, settled)
 
 
-def _try(pattern: _Pattern, whole: Component) -> _Trial:
-    """Divisions by a gate that follows one unit, the best one of each steepness, as far as a few sweeps show."""
+def _try(pattern: _Pattern, whole: Component) -> tuple[float, _Pairs]:
+    """Divisions by a gate that follows one unit, the best one of each steepness, as far as a few sweeps show: the gain
+    to expect, and the halves to begin with.
+    """
     units = np.argsort(np.abs(whole.mu - 0.5), kind="stable")[:_TRIALS]
     ascent = _Ascent(pattern.rough(), whole.gates)
     halves = _Pairs.joined([ascent.by_unit(whole.mu, units, steep).best() for steep in _STEEP])
     halves, before = ascent(halves, _SHORT), ascent.alone(whole.mu)[0][0]
-    return _Trial(float(np.expm1(min(halves.total.max() - before, _MOST))), halves)
+    return float(np.expm1(min(halves.total.max() - before, _MOST))), halves
 
 
 def _finish(pattern: _Pattern, whole: Component, halves: _Pairs) -> tuple[list[Component], int, bool]:

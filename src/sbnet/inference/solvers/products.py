@@ -239,7 +239,7 @@ def lay_out(factors: Sequence[Factor], forest: Forest, depth: IndexArray, tree: 
             tree_of.append(t)
         pieces.append(len(factor_of))
     numbers = (np.array(values, dtype=np.int64) for values in (entries, pieces, factor_of, tree_of))
-    return _records(factors, *numbers, forest)
+    return _records(factors, forest, *numbers)
 
 
 def _spanned(units: Sequence[int], parent: Sequence[int], depth: IndexArray) -> list[tuple[int, int]]:
@@ -265,8 +265,8 @@ def _by(key: IndexArray, n: int) -> tuple[IndexArray, IndexArray]:
 
 
 def _records(
-    factors: Sequence[Factor], entries: IndexArray, first_piece: IndexArray, factor_of: IndexArray,
-    tree_of: IndexArray, forest: Forest,
+    factors: Sequence[Factor], forest: Forest, entries: IndexArray, first_piece: IndexArray, factor_of: IndexArray,
+    tree_of: IndexArray,
 ) -> Products:  # fmt: skip
     """Factors, pieces and entries as records."""
     layout, none = kernels.structured, np.empty(0, np.complex128)
