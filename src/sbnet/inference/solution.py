@@ -54,6 +54,10 @@ _CODES = {status: np.int8(code) for code, status in enumerate(Status)}
 _DONE = np.array([status.done for status in Status])
 
 
+_PARTS = ("bound", "means", "status", "sweeps")
+"""What every solution has."""
+
+
 def codes(good: BoolArray, yes: Status, no: Status) -> States:
     """The codes of rows of which some are good."""
     return np.where(good, yes.code, no.code)
@@ -152,7 +156,6 @@ class Solution:
         return done
 
     def rows(self, which: Rows) -> Solution:
-        """The answers of some rows."""
         return _assemble({name: array[which] for name, array in self._arrays().items()}, self._sum())
 
     def draft(self) -> Solution:
@@ -182,34 +185,19 @@ class Solution:
         return _assemble(found, self._sum())
 
     def _arrays(self) -> dict[str, NDArray[Any]]:
-        found: dict[str, NDArray[Any]] = {
-            "bound": self.bound,
-            "means": self.means,
-            "status": self.status,
-            "sweeps": self.sweeps,
-        }
-        if self.parameters is not None:
-            found |= {"xi": self.parameters.xi}
-        if self.chains is not None:
-            found |= {"error": self.chains.error, "r_hat": self.chains.r_hat}
-        if self.trace is not None:
-            found |= {"trace": self.trace}
-        return found
+        found: dict[str, NDArray[Any]] = {name: getattr(self, name) for name in _PARTS}
+        found |= {} if self.parameters is None else {"xi": self.parameters.xi}
+        found |= {} if self.chains is None else {"error": self.chains.error, "r_hat": self.chains.r_hat}
+        return found if self.trace is None else found | {"trace": self.trace}
 
     def _sum(self) -> Bound | None:
         return None if self.parameters is None else self.parameters.bound
 
 
 def _assemble(arrays: dict[str, NDArray[Any]], bound: Bound | None) -> Solution:
-    return Solution(
-        arrays["bound"],
-        arrays["means"],
-        arrays["status"],
-        arrays["sweeps"],
-        None if bound is None else Xi(bound, arrays["xi"]),
-        Chains(arrays["error"], arrays["r_hat"]) if "error" in arrays else None,
-        arrays.get("trace"),
-    )
+    xi = None if bound is None else Xi(bound, arrays["xi"])
+    chains = Chains(arrays["error"], arrays["r_hat"]) if "error" in arrays else None
+    return Solution(*(arrays[name] for name in _PARTS), xi, chains, arrays.get("trace"))
 
 
 @dataclass
@@ -223,7 +211,6 @@ class Gather:
     _begun: bool = False
 
     def put(self, rows: Rows, part: Solution) -> None:
-        """The answers of these rows."""
         bound = part._sum()
         if None not in (bound, self._bound) and bound != self._bound:
             raise ParameterError(f"the rows of one table have two bounds, {self._bound} and {bound}; a solver has one")
@@ -247,7 +234,6 @@ class Gather:
                 array[rows[block]] = array[source[block]]
 
     def solution(self) -> Solution:
-        """The gathered solution."""
         return _assemble(self._whole, self._bound)
 
     def _room(self, name: str, array: NDArray[Any]) -> NDArray[Any]:

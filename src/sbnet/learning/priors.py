@@ -58,11 +58,9 @@ class Penalty:
         return replace(self, l1=_map(np.add, self.l1, other.l1), l2=_map(np.add, self.l2, other.l2))
 
     def times(self, factor: float) -> Penalty:
-        """The penalty times a number."""
         return replace(self, l1=_map(np.multiply, self.l1, factor), l2=_map(np.multiply, self.l2, factor))
 
     def around(self, weight: FloatArray, bias: FloatArray) -> Penalty:
-        """The penalty around another centre."""
         return replace(self, centre=Part(weight, bias))
 
     @property

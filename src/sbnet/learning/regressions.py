@@ -184,7 +184,6 @@ def ones_of(is_one: BoolArray) -> Ones:
 
 
 def without_edges(network: Network, edges: BoolArray) -> Network:
-    """The network without these edges."""
     graph, kept = network.graph, ~edges
     counts = np.bincount(graph.child_of_edge[kept], minlength=graph.n_units)
     smaller = Graph(np.concatenate([[0], np.cumsum(counts)]), graph.parent[kept])

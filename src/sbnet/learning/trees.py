@@ -35,7 +35,6 @@ class Bins:
     ordered: BoolArray
 
     def of(self, rows: BoolArray) -> Bins:
-        """Some of the rows."""
         return Bins(np.ascontiguousarray(self.states[rows]), self.begin, self.ordered)
 
     def boosted(

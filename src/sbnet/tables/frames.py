@@ -350,17 +350,14 @@ def _moment(value: Any, name: str) -> float:
     """A date, a time of a day or a duration in seconds; one without a time zone counts as one of UTC."""
     if type(value).__name__ == "Period":
         value = value.start_time
-    if isinstance(value, datetime.datetime) and value == value:
-        utc = datetime.UTC
-        zoned = value if value.tzinfo is not None else value.replace(tzinfo=utc)
-        since = zoned - datetime.datetime(1970, 1, 1, tzinfo=utc)
-        return since // datetime.timedelta(microseconds=1) / 1e6
-    if isinstance(value, datetime.date) and value == value:
-        return (value.toordinal() - datetime.date(1970, 1, 1).toordinal()) * 86400.0
     if isinstance(value, datetime.time):
         return value.hour * 3600.0 + value.minute * 60.0 + value.second + value.microsecond / 1e6
+    if isinstance(value, datetime.datetime) and value.tzinfo is not None and value == value:
+        value = value - datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
     if isinstance(value, datetime.timedelta) and value == value:
         return value // datetime.timedelta(microseconds=1) / 1e6
+    if isinstance(value, datetime.date) and value == value:
+        value = np.datetime64(value, "us")
     if isinstance(value, np.datetime64 | np.timedelta64):
         return float(_seconds(np.array([value]))[0])
     clean = _clean(value, name)

@@ -41,11 +41,6 @@ def table(schema: Schema, states: Any, rng: np.random.Generator | None) -> Any:
         return [dict(zip(cells, row, strict=True)) for row in zip(*cells.values(), strict=True)]
     if schema.table == "array":
         return _array(list(cells.values()), len(states), schema.columns[0].dtype if schema.columns else "")
-    return frame(schema, cells)
-
-
-def frame(schema: Schema, cells: dict[str, list[Any]]) -> Any:
-    """A data frame of the library and the types that were learned from."""
     if schema.table in ("pandas", "modin", "cudf"):
         library = importlib.import_module("modin.pandas" if schema.table == "modin" else schema.table)
         labels = range(len(schema.columns)) if schema.is_unnamed else [column.name for column in schema.columns]

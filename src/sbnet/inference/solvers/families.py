@@ -8,7 +8,7 @@ Random numbers follow from a seed for each row and sample, and a count; so a row
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from sbnet.inference.solvers.row_completions import complete
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of, uniforms
 from sbnet.model.network import Network
+from sbnet.questions.by_state import probabilities
 from sbnet.questions.reduction import live_variables
 from sbnet.questions.support import impossible
 
@@ -79,14 +80,18 @@ class Conditional:
         return log_p
 
 
+def families_in(network: Network, variables: Iterable[int]) -> list[Family]:
+    """Some variables of a network and their parents, with tables."""
+    tables = {network.index(name): table for name, table in network.tables.items()}
+    return families_of(network.model, network.bias, variables, tables)
+
+
 class Row:
     """One row of evidence: its variables in order, and what each of them is asked."""
 
     def __init__(self, network: Network, row: States) -> None:
-        tables = {network.index(name): table for name, table in network.tables.items()}
         self.network, self.row = network, row
-        every = families_of(network.model, network.bias, range(network.n_units), tables)
-        self.all = [Conditional(family) for family in every]
+        self.all = [Conditional(family) for family in families_in(network, range(network.n_units))]
         live = live_variables(network.model, row)
         self.live = np.flatnonzero(live).tolist()
         self.hidden = np.flatnonzero(live & (row == HIDDEN)).tolist()
@@ -234,8 +239,7 @@ class _Proposal:
     def __init__(self, row: Row, means: FloatArray) -> None:
         self.row, self.q = row, dict[int, FloatArray]()
         for v in row.hidden:
-            own = np.maximum(np.append(1.0, means[row.network.columns_of(v)]), 1e-14)
-            own[0] = max(1.0 - own[1:].sum(), 1e-14)
+            own = np.maximum(probabilities(means[row.network.columns_of(v)]), 1e-14)
             self.q[v] = own / own.sum()
 
     def draw(self, states: States, numbers: Numbers) -> None:

@@ -28,7 +28,6 @@ class Links(NamedTuple):
     strength: FloatArray
 
     def some(self, which: BoolArray | IndexArray) -> Links:
-        """Some of the links."""
         return Links(self.one[which], self.other[which], self.strength[which])
 
 

@@ -19,9 +19,9 @@ import scipy
 
 from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
 from sbnet.errors import TooRareError
-from sbnet.exact.factors import Family, families_of, log_table
-from sbnet.inference.solution import Solution, Status, Xi
-from sbnet.inference.solvers.families import Row, begin, shares
+from sbnet.exact.factors import Family, log_table
+from sbnet.inference.solution import Solution, Status, Xi, equal_shares
+from sbnet.inference.solvers.families import Row, begin, families_in, shares
 from sbnet.inference.solvers.wide import Q, Wide
 from sbnet.kernels.codes import TABLE
 from sbnet.model import gates
@@ -96,7 +96,7 @@ def ascend(network: Network, row: States, points: Sequence[FloatArray | None], s
 def _factors(network: Network, row: States, zero: float) -> tuple[list[_Factor | Wide], bool]:
     """The families that the evidence is about; has one of them a probability of zero?"""
     found, zeros = list[_Factor | Wide](), False
-    for family in _families(network, np.flatnonzero(live_variables(network.model, row)).tolist()):
+    for family in families_in(network, np.flatnonzero(live_variables(network.model, row)).tolist()):
         axes = tuple(v for v in (*family.parents, family.variable) if row[v] == HIDDEN)
         if _is_wide(network, family, row):
             found.append(wide := Wide(family, row, zero))
@@ -115,20 +115,10 @@ def _is_wide(network: Network, family: Family, row: States) -> bool:
     return family.gate != TABLE and joint > _LARGEST
 
 
-def _families(network: Network, variables: Sequence[int] | range) -> list[Family]:
-    tables = {network.index(name): table for name, table in network.tables.items()}
-    return families_of(network.model, network.bias, variables, tables)
-
-
 def _start(network: Network, hidden: list[int], point: FloatArray | None) -> Q:
-    q = {}
-    for v in hidden:
-        share = np.full(network.n_states[v], 1.0 / network.n_states[v])
-        if point is not None:
-            share[1:] = point[network.columns_of(v)]
-            share[0] = max(1.0 - share[1:].sum(), 0.0)
-        q[v] = share / share.sum()
-    return q
+    means = equal_shares(network) if point is None else point
+    q = {v: probabilities(means[network.columns_of(v)]) for v in hidden}
+    return {v: share / share.sum() for v, share in q.items()}
 
 
 def _possible(network: Network, row: States, hidden: list[int]) -> list[Q]:
@@ -165,7 +155,7 @@ def _bound(factors: list[_Factor | Wide], q: Q) -> float:
 def fill_means(network: Network, row: States, q: Q, means: FloatArray) -> None:
     """Probabilities of all variables; those that had no part follow from their parents, which come first."""
     q = dict(q)
-    for family in _families(network, range(network.n_units)):
+    for family in families_in(network, range(network.n_units)):
         v = family.variable
         if row[v] != HIDDEN:
             means[network.columns_of(v)] = np.arange(1, network.n_states[v]) == row[v]
@@ -201,7 +191,7 @@ def add_statistics(network: Network, row: States, q: Q, weight: float, total: Fl
     begin_of = {}
     for name, table in network.tables.items():
         begin_of[network.index(name)], place = place, place + table.size
-    for family in _families(network, np.flatnonzero(live_variables(network.model, row)).tolist()):
+    for family in families_in(network, np.flatnonzero(live_variables(network.model, row)).tolist()):
         members = (*family.parents, family.variable)
         if _is_wide(network, family, row):
             _add_wide(network, family, row, q, weight, total)
