@@ -92,7 +92,7 @@ class Conditioned:
         return solution
 
     def problems(self, network: Network, row: States, means: FloatArray) -> Iterator[tuple[States, Solution]]:
-        """The evidence and the solution of each problem, after the first unit, after the second, and so on."""
+        """The evidence and the solution of each problem, after the first variable, after the second, and so on."""
         useful = np.flatnonzero(live_variables(network.model, row) & (row == HIDDEN))
         if isinstance(self.on, int | np.integer):
             return self._chosen(network, row, means, int(self.on), useful)
