@@ -150,7 +150,7 @@ def _told(data: Data, density: SBNDensity, spent: float) -> Iterator[tuple[str, 
     """What the first network is worth, which is that of one order; and the mixture of them all."""
     report, orders, names = density.report_, len(density.networks_), density.mixture_.columns
     first = SBNDensity.from_networks(NetworkMixture(density.networks_[:1], names))
-    what = f"{report.autoregressive_scale:.2g}; {report.hidden} hidden, {report.column_mixtures} mixtures; "
+    what = f"{report.scales.autoregressive:.2g}; {report.hidden} hidden, {report.column_mixtures} mixtures; "
     what += f"{report.n_edges:,} edges; "
     warm = f"{first.score(data.train) - density.bounds_[-1]:+.3f}"
     own = NONE if orders > 1 else seconds(spent)  # that of one order cannot be told from the others'

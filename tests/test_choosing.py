@@ -133,7 +133,7 @@ def test_scales_of_wide_tables_are_compared_on_some_columns_and_all_are_learned(
     assert sum("one column of 3" in what for what in tried) >= len(tried) - 2
     assert "one column of" not in tried[-1]  # latent variables would begin with all of them
     assert not any("columns backwards" in what for what in tried)
-    assert 0.25 < some.report_.autoregressive_scale / whole.report_.autoregressive_scale < 4.0
+    assert 0.25 < some.report_.scales.autoregressive / whole.report_.scales.autoregressive < 4.0
     assert abs(some.score(test) - whole.score(test)) < 0.1
 
 
@@ -145,7 +145,7 @@ def test_a_chain_needs_one_parent_a_column():
     assert density.network_.weight.all()
     assert density.score(chain(500, seed=1)) > -6.0  # the truth: -5.3
     assert "held-out rows" in str(report)
-    assert np.isinf(report.autoregressive_spread)
+    assert np.isinf(report.scales.spread)
     assert {t.what.split(",")[0] for t in report.trials} >= {
         "autoregressive edges",
         "hidden units",
@@ -236,11 +236,12 @@ def topics(n, width=30, seed=0):
 def test_strong_weights_are_held_more_where_many_columns_say_the_same():
     density, fresh = SBNDensity(hidden=0, column_mixtures=0, random_state=0).fit(topics(600)), topics(2000, seed=1)
     report = density.report_
-    assert report.autoregressive_spread <= 1.0
-    assert f"elastic net, Gaussian scale {report.autoregressive_spread:.3g}" in str(report)
-    lone = regress_columns(Design.of(topics(600), np.ones(600)), lambda k: np.full(k, 1 / report.autoregressive_scale))
+    assert report.scales.spread <= 1.0
+    assert f"elastic net, Gaussian scale {report.scales.spread:.3g}" in str(report)
+    scale = report.scales.autoregressive
+    lone = regress_columns(Design.of(topics(600), np.ones(600)), lambda k: np.full(k, 1 / scale))
     assert density.network_.weight.max() < max(c[:-1].max(initial=0.0) for c in lone.coefficients)
-    once = clone(density).set_params(prior={"autoregressive": sb.Laplace(report.autoregressive_scale)}).fit(topics(600))
+    once = clone(density).set_params(prior={"autoregressive": sb.Laplace(scale)}).fit(topics(600))
     assert density.score(fresh) > once.score(fresh)
     density.partial_fit(topics(600))  # under the same prior
     assert density.score(fresh) > once.score(fresh)
@@ -252,7 +253,7 @@ def test_the_scale_of_hidden_units_is_chosen_too():
     assert len(tried) == 2
     assert any("their scale 0.5" in what for what in tried)
     assert report.hidden == 8
-    assert report.hidden_scale == (0.5 if "0.5" in max(tried, key=tried.get) else 2.0)
+    assert report.scales.hidden == (0.5 if "0.5" in max(tried, key=tried.get) else 2.0)
 
 
 def test_tables_drawn_again_have_the_same_order():

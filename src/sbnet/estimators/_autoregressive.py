@@ -51,6 +51,13 @@ class Scales:
         """Has each weight a scale of its own?"""
         return self.before is not None
 
+    def __str__(self) -> str:
+        strong = " (adaptive lasso)" if self.adaptive else ""
+        if np.isfinite(self.spread):
+            strong = f" (elastic net, Gaussian scale {self.spread:.3g})"
+        edges = f"scale {self.autoregressive:.3g} for autoregressive edges{strong}"
+        return f"Laplace prior, {edges}, {self.hidden:.3g} for hidden ones"
+
     def penalty(self, coefficient: FloatArray) -> FloatArray:
         """What each weight costs, after its size in an earlier solution."""
         share = HALF / (HALF + np.abs(coefficient)) if self.adaptive else np.ones(len(coefficient))

@@ -1,31 +1,38 @@
-"""What a density chooses by itself on validation rows: scales of its prior, hidden units, per-column mixtures.
+"""What a density chooses by itself on validation rows, and how it learns what was chosen from all rows.
 
-Autoregressive weights come first: their regressions are convex, so that a regularisation path of scales, each started
-from the last, costs little more than one. Hidden units and per-column mixtures are tried on top of the best, and
-stay if the validation log-likelihood improves. With several orders of the columns, each is another model of the same
-table: what is chosen for the first is taken for the others.
+The candidates, in the order in which they are tried; each that is best so far is what the next ones are built on:
+
+| candidate | tried for |
+|---|---|
+| autoregressive edges, a regularisation path of scales | columns of two states |
+| autoregressive edges, a penalty for each column | tables with columns of more states |
+| the columns backwards, undecided ones first, at random | tables that are not very wide |
+| scales between those of the path, adaptive lasso, elastic net | columns of two states |
+| hidden units on top of the edges | columns of two states, hidden="auto" |
+| hidden units before the edges, for what they leave | the same, if cells are complete or rows few for the columns |
+| per-column mixtures | columns of two states, column_mixtures="auto", many rows for the columns |
+| hidden units and per-column mixtures | where both are left open, and one improved the validation log-likelihood |
+| more stages, at lower rates | the best of those above |
+
+Regressions are convex, so that each scale of the path, started from the last, costs little more than one. Beside
+penalties that each column has of its own, hidden variables gained nothing on mixed tables (0.000 nats on two surveys
+of about a thousand rows), and without them rows with missing cells are summed up exactly. With several orders of the
+columns, each is another model of the same table: what is chosen for the first is taken for the others.
 """
 
 from __future__ import annotations
 
-import sys
-import time
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
 from sbnet.estimators import _learning
 from sbnet.estimators._autoregressive import Autoregressive, Scales
-from sbnet.estimators._rows import Rows, place
-from sbnet.estimators._search import GENTLE, LEARNED, MOST_STAGES, Candidate, Report, Search, best_of
+from sbnet.estimators._rows import Rows
+from sbnet.estimators._search import GENTLE, MOST_STAGES, Candidate, Made, Report, Search, best_of
 from sbnet.estimators.settings import Settings, is_auto
-from sbnet.inference import infer_many
 from sbnet.learning import FitResult
-from sbnet.learning.regressions import without_edges
-from sbnet.learning.results import Trial
-from sbnet.learning.state_networks import FEW_COSTS, StatesReport, learn_states
-from sbnet.model.network import Network
+from sbnet.learning.state_networks import FEW_COSTS, learn_states
 
 PATH = tuple(2.0**k for k in range(-5, 5))
 _FLAT = 5e-4
@@ -58,7 +65,7 @@ _AGAIN = 2  # other random weights to begin with
 _STRONGER = 0.25  # the share of the scale of hidden units that is tried beside it
 
 
-def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Any]]:
+def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> list[tuple[FitResult, Report | None]]:
     """The network of the table as it stands, and others with its columns in random orders, chosen alike."""
     found = [learn_one(settings, rows, generator)]
     report = found[0][1]
@@ -68,8 +75,8 @@ def learn(settings: Settings, rows: Rows, generator: np.random.Generator) -> lis
 
 
 def learn_one(
-    settings: Settings, rows: Rows, generator: np.random.Generator, report: Any = None
-) -> tuple[FitResult, Any]:
+    settings: Settings, rows: Rows, generator: np.random.Generator, report: Report | None = None
+) -> tuple[FitResult, Report | None]:
     """A start and all epochs, from one generator; and what was chosen, now or in an earlier report."""
     if rows.variables:
         return _learn_states(settings, rows, generator, report)
@@ -79,80 +86,69 @@ def learn_one(
         return _learning.learn(settings, _learning.start(settings, rows, generator), rows, generator), None
     if is_auto(settings.weight_scale):  # beside weights that have been found already, small ones would stay small
         settings = replace(settings, weight_scale=1.0)
-    if report is None:
-        return _learn_chosen(settings, rows, generator)
-    return _learn_alike(settings, rows, generator, report), report
+    search = Search.of(settings, rows, generator, choosing=report is None)
+    if report is not None:
+        return search.refitted(_made_again(search, report)), report
+    best, weaker, order = _choose_autoregressive(search)
+    best = _choose_units(search, weaker, best)
+    result = search.refitted(best)
+    told = {"held_out": best.mean, "epochs": 0 if search.is_solved(best) else len(result.bounds)}
+    return result, search.report(best, result.network, order=order, held_out_rows=len(search.held.cells), **told)
 
 
 def _learn_states(
-    settings: Settings, rows: Rows, generator: np.random.Generator, report: StatesReport | None
-) -> tuple[FitResult, StatesReport]:
+    settings: Settings, rows: Rows, generator: np.random.Generator, report: Report | None
+) -> tuple[FitResult, Report]:
     """Columns of any states, in the order with the best validation log-likelihood, or with a report in theirs."""
-    begin, trials, threads = time.monotonic(), list[Trial](), _learning.threads(settings)
-    seed, some = int(generator.integers(2**62)), rows.keep(np.sort(generator.permutation(len(rows.cells))[:_COMPARED]))
+    search, seed, order = Search(settings, rows, rows, rows, generator), int(generator.integers(2**62)), AS_GIVEN
+    some = rows.keep(np.sort(generator.permutation(len(rows.cells))[:_COMPARED]))
     wide = len(some.cells) * sum(len(column.states) for column in rows.variables.values()) ** 2 >= _WIDE
     choosing = report is None and not wide and len(rows.cells) >= FEWEST
     orders = {AS_GIVEN: some, **some.orders(generator)} if choosing else {}
-    for name, others in orders.items():
-        clock, folds = time.monotonic(), np.random.default_rng(seed)  # the same for all
-        _, found = learn_states(others.with_states(), folds, threads=threads, interactions=False, costs=FEW_COSTS)
-        trials.append(Trial(f"columns {name}", found.held_out, time.monotonic() - clock))
+    for name, others in orders.items():  # with the same folds for all
+        folds = np.random.default_rng(seed)
+        _, found = learn_states(
+            others.with_states(), folds, threads=search.threads, interactions=False, costs=FEW_COSTS
+        )
+        search.tried(f"columns {name}", found.held_out)
     if orders:
-        best = max(range(len(trials)), key=lambda k: trials[k].bound)
-        if trials[best].bound - trials[0].bound > _CHANCE / np.sqrt(len(some.cells)):
-            rows = rows.named(list(orders.values())[best].names)
-    network, chosen = learn_states(rows.with_states(), np.random.default_rng(seed), threads=threads, interactions=False)
-    chosen = replace(chosen, trials=tuple(trials))
-    if settings.verbose:
-        print(chosen, file=sys.stderr)
-    return FitResult(network, np.array([chosen.held_out]), None, None, 1, False, time.monotonic() - begin), chosen
+        bounds = {name: trial.bound for name, trial in zip(orders, search.trials, strict=True)}
+        best = max(bounds, key=bounds.__getitem__)
+        if bounds[best] - bounds[AS_GIVEN] > _CHANCE / np.sqrt(len(some.cells)):
+            rows, order = rows.named(orders[best].names), best
+    folds = np.random.default_rng(seed)
+    network, chosen = learn_states(rows.with_states(), folds, threads=search.threads, interactions=False)
+    search.tried("a penalty for each column", chosen.held_out)
+    told = {"order": order, "held_out": chosen.held_out, "held_out_rows": len(rows.cells), "columns": chosen.variables}
+    report = search.report(Made(scales=None), network, **told)
+    return FitResult(network, np.array([chosen.held_out]), None, None, 1, False, report.seconds), report
 
 
-def _learn_chosen(settings: Settings, rows: Rows, generator: np.random.Generator) -> tuple[FitResult, Report]:
-    """Choose on held-out rows, then learn from all."""
-    search = Search.of(settings, rows, generator)
-    best, weaker, order = _choose_autoregressive(search)
-    best = _choose_units(search, weaker, best)
-    result = _learn_all(search, rows.named(search.rows.names), best)
-    scales = best.scales
-    report = Report(
-        scales.autoregressive, scales.hidden, scales.before, scales.spread, order, best.hidden, best.hidden_first,
-        best.column_mixtures, result.network.n_edges, len(search.held.cells), tuple(search.trials), best.stages,
-        best.rate, len(result.bounds) if _needs_training(rows, best) else 0, time.monotonic() - search.begin,
-    )  # fmt: skip
-    if settings.verbose:
-        print(report, file=sys.stderr)
-    return result, report
-
-
-def _learn_alike(settings: Settings, rows: Rows, generator: np.random.Generator, report: Report) -> FitResult:
-    """From all rows, what was chosen before for the same table; in the order of these rows."""
-    every = rows
-    if len(rows.cells) > LEARNED:  # as while choosing, some are enough for all but the last epochs
-        rows = rows.keep(np.sort(generator.permutation(len(rows.cells))[:LEARNED]))
-    search = Search(settings, rows, rows, generator)
-    scales = Scales(report.autoregressive_scale, report.first_scale, report.hidden_scale, report.autoregressive_spread)
-    plain = replace(scales, autoregressive=scales.first, before=None)
-    regressions = Autoregressive.of(rows) if settings.autoregressive else None
-    if regressions is not None:
+def _made_again(search: Search, report: Report) -> Candidate:
+    """What was chosen before for the same table; in the order of these rows."""
+    settings, rows, scales = search.settings, search.rows, report.scales
+    assert scales is not None
+    plain, regressions = replace(scales, autoregressive=scales.first, before=None), None
+    if settings.autoregressive:
+        regressions = Autoregressive.of(rows)
         for scale in (*(s for s in PATH if s < scales.first), scales.first):
             regressions = search.solve(regressions, replace(plain, autoregressive=scale))
         regressions = search.solve(regressions, scales) if scales.adaptive else regressions
     network = search.start(regressions, hidden=report.layers, column_mixtures=report.column_mixtures)
     if report.hidden_first:
-        alone = _hidden_alone(search, scales, report.layers)
-        network = (
-            Autoregressive.behind(settings, rows, alone, generator, regressions).solved(plain, search.threads).network()
-        )
+        network = search.solve(_behind(search, scales, report.layers, regressions), plain).network()
         if report.column_mixtures:
-            network = _learning.with_mixtures(settings, rows, generator, network, report.column_mixtures)
+            network = _learning.with_mixtures(settings, rows, search.generator, network, report.column_mixtures)
     for number in range(1, report.stages + 1):
         network = search.stage(scales, network, number, report.rate)
-    made = Candidate(
-        "", network, scales, hidden=report.layers, column_mixtures=report.column_mixtures, rate=report.rate,
-        autoregressive=regressions,
-    )  # fmt: skip
-    return _learn_all(search, every, made)
+    made = {"layers": report.layers, "column_mixtures": report.column_mixtures, "rate": report.rate}
+    return Candidate(what="", network=network, scales=scales, regressions=regressions, **made)
+
+
+def _behind(search: Search, scales: Scales, layers: tuple[int, ...], before: Autoregressive | None) -> Autoregressive:
+    """Regressions for what hidden units leave, which are learned alone for a stage; those of columns go on."""
+    alone = search.stage(replace(scales, before=None), search.start(hidden=layers, column_mixtures=0, edges=False))
+    return Autoregressive.behind(search.settings, search.rows, alone, search.generator, before)
 
 
 def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
@@ -161,13 +157,13 @@ def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
     """
     if not search.settings.autoregressive:
         network = search.start(hidden=(), column_mixtures=0)
-        alone = search.scored(Candidate("independent columns", network, Scales(1.0)))
+        alone = search.scored(Candidate(what="independent columns", network=network, scales=Scales(1.0)))
         return alone, alone, AS_GIVEN
     rows, columns = search.rows.cells.shape
     every = min(max(round(rows * columns * columns / _WIDE), 1), max(columns // _SOME, 1))
     found: list[Candidate] = []
     for scale in PATH:
-        start = found[-1].autoregressive if found else Autoregressive.of(search.rows, every)
+        start = found[-1].regressions if found else Autoregressive.of(search.rows, every)
         found.append(_solved(search, start, Scales(scale)))
         best, last = best_of(found), found[-2:]
         far_below = last[-1].mean < best.mean * (1.0 + _FLAT / every)
@@ -179,7 +175,7 @@ def _choose_autoregressive(search: Search) -> tuple[Candidate, Candidate, str]:
     s = best.scales.autoregressive
     # Half a step to either side, which matters where the path is steep; and the adaptive lasso.
     for scales in (Scales(s / np.sqrt(2.0)), Scales(s * np.sqrt(2.0)), Scales(s, s), Scales(0.5 * s, s)):
-        found.append(_solved(search, other.autoregressive, scales))
+        found.append(_solved(search, other.regressions, scales))
     found += _elastic_nets(search, found)
     first = best_of(found)
     least = first.mean * (1.0 + _FLAT / every)
@@ -207,7 +203,7 @@ def _elastic_nets(search: Search, found: list[Candidate]) -> list[Candidate]:
     path = [plain]
     for spread in _SPREADS:
         scales = Scales(np.sqrt(2.0) * plain.scales.autoregressive, spread=spread)
-        path.append(_solved(search, path[-1].autoregressive, scales))
+        path.append(_solved(search, path[-1].regressions, scales))
         if path[-1].mean < path[-2].mean:
             break
     best = best_of(found)
@@ -222,7 +218,7 @@ def _solved(search: Search, regressions: Autoregressive | None, scales: Scales, 
     what = what if np.isinf(scales.spread) else f"elastic net, spread {scales.spread:.3g}"
     what = f"{what}, {order or f'scale {scales.autoregressive:.3g}'}"
     what += f", one column of {regressions.every}" if regressions.every > 1 else ""
-    return search.scored(Candidate(what, network, scales, autoregressive=regressions))
+    return search.scored(Candidate(what=what, network=network, scales=scales, regressions=regressions))
 
 
 def _choose_order(search: Search, best: Candidate) -> tuple[str, Candidate]:
@@ -245,7 +241,7 @@ def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candida
 
     Both are tried with the regressions of `weaker`, whose prior leaves them more to find.
     """
-    settings, missing = search.settings, bool((search.rows.cells < 0).any())
+    settings, missing = search.settings, search.rows.has_missing
     # With few rows for so many columns, autoregressive edges would explain all that hidden units could, and there is
     # nothing to tell a mixture of regressions from one.
     wide = len(search.rows.cells) < 25 * len(search.rows.names)
@@ -257,24 +253,22 @@ def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candida
         best = search.trained(_with(search, weaker, layers, mixtures, "as given"))
     elif missing:
         what = "autoregressive edges, missing values"
-        best = search.trained(Candidate(what, best.network, weaker.scales))
+        best = search.trained(Candidate(what=what, network=best.network, scales=weaker.scales))
     options: list[Candidate] = []
-    drawn: Autoregressive | None = None
     if free:
         before = bool(settings.autoregressive) and not mixtures and (wide or not missing)
         start = _with(search, weaker, HIDDEN, mixtures, "hidden units")
         options.append(_trained(search, start, None if before else best))
         if before and not search.is_late:
-            first, drawn = _hidden_before(search, weaker)
-            options += first
+            options += _hidden_before(search, weaker)
     if auto and not search.is_late:
         start = _with(search, weaker, layers, COLUMN_MIXTURES, "per-column mixtures")
         options.append(_trained(search, start, None if any(o.improves(best) for o in options) else best))
     if not options:
         return _until_settled(search, best) if best.stages else best
     top = best_of(options)
-    if free and top.hidden and top.improves(best):
-        options += _begun_again(search, weaker, drawn, top, mixtures)
+    if free and top.layers and top.improves(best):
+        options += _begun_again(search, weaker, top)
         top = best_of(options)
     if auto and free and top.improves(best):
         top = _with_both(search, weaker.scales, options)
@@ -283,10 +277,10 @@ def _choose_units(search: Search, weaker: Candidate, best: Candidate) -> Candida
     return top if top.improves(best) else best
 
 
-def _with(search: Search, weaker: Candidate, hidden: tuple[int, ...], mixtures: int, what: str) -> Candidate:
+def _with(search: Search, weaker: Candidate, layers: tuple[int, ...], mixtures: int, what: str) -> Candidate:
     """The autoregressive network with hidden units and mixtures that have not learned anything yet."""
-    network = search.start(weaker.autoregressive, hidden=hidden, column_mixtures=mixtures)
-    return Candidate(what, network, weaker.scales, hidden=hidden, column_mixtures=mixtures)
+    network = search.start(weaker.regressions, hidden=layers, column_mixtures=mixtures)
+    return Candidate(what=what, network=network, scales=weaker.scales, layers=layers, column_mixtures=mixtures)
 
 
 def _trained(search: Search, start: Candidate, above: Candidate | None) -> Candidate:
@@ -305,56 +299,49 @@ def _with_both(search: Search, scales: Scales, options: list[Candidate]) -> Cand
     for option in sorted(options, key=lambda candidate: -candidate.mean)[:2]:
         if search.is_late or option.mean < top.mean - _NEARLY * abs(top.mean):
             break
-        add, count = (_learning.with_mixtures, COLUMN_MIXTURES) if option.hidden else (_learning.with_hidden, *HIDDEN)
+        add, count = (_learning.with_mixtures, COLUMN_MIXTURES) if option.layers else (_learning.with_hidden, *HIDDEN)
         network = add(search.settings, search.rows, search.generator, option.network, count)
-        what = f"{option.kind}, and {'per-column mixtures' if option.hidden else 'hidden units'}"
-        mixtures, first = COLUMN_MIXTURES if option.hidden else option.column_mixtures, option.hidden_first
-        both = Candidate(what, network, scales, hidden=HIDDEN, column_mixtures=mixtures, hidden_first=first)
-        made = search.trained(both)
-        if 0.0 <= top.mean - made.mean < _LATE * abs(top.mean):  # the more there is to learn, the longer it takes
-            made = _gone_on(search, made, 2, 1.0)
-        best = best_of([best, made])
+        what = f"{option.kind}, and {'per-column mixtures' if option.layers else 'hidden units'}"
+        made = {"layers": HIDDEN, "column_mixtures": COLUMN_MIXTURES, "hidden_first": option.hidden_first}
+        both = search.trained(Candidate(what=what, network=network, scales=scales, **made))
+        if 0.0 <= top.mean - both.mean < _LATE * abs(top.mean):  # the more there is to learn, the longer it takes
+            both = _gone_on(search, both, 2, 1.0)
+        best = best_of([best, both])
         if best is top:
             break
     return best
 
 
-def _hidden_before(search: Search, weaker: Candidate) -> tuple[list[Candidate], Autoregressive]:
+def _hidden_before(search: Search, weaker: Candidate) -> list[Candidate]:
     """Hidden units first, and then autoregressive edges for what they leave: fewer, so that a stronger prior may be
-    better. The regressions behind the edges come last.
+    better. The best of them, with one stage more and without.
     """
-    alone, what = _hidden_alone(search, weaker.scales, HIDDEN), "hidden units before autoregressive edges"
-    drawn = Autoregressive.behind(search.settings, search.rows, alone, search.generator, weaker.autoregressive)
+    drawn, what = _behind(search, weaker.scales, HIDDEN, weaker.regressions), "hidden units before autoregressive edges"
     found: list[Candidate] = []
     for share in _FEWER:
         fewer = replace(weaker.scales, autoregressive=share * weaker.scales.first, before=None)
-        drawn, named = search.solve(drawn, fewer), f"{what}, scale {fewer.autoregressive:.3g}"
-        found.append(search.scored(Candidate(named, drawn.network(), fewer, hidden=HIDDEN, hidden_first=True)))
+        drawn = search.solve(drawn, fewer)
+        start = Candidate(
+            what=f"{what}, scale {fewer.autoregressive:.3g}", network=drawn.network(), scales=fewer, layers=HIDDEN,
+            hidden_first=True, regressions=drawn,
+        )  # fmt: skip
+        found.append(search.scored(start))
     best = best_of(found)
-    return [best, search.trained(replace(best, what=f"{what}, stage 1"))], drawn
+    return [best, search.trained(replace(best, what=f"{what}, stage 1"))]
 
 
-def _begun_again(
-    search: Search, weaker: Candidate, drawn: Autoregressive | None, top: Candidate, mixtures: int
-) -> list[Candidate]:
+def _begun_again(search: Search, weaker: Candidate, top: Candidate) -> list[Candidate]:
     """Hidden units from other random weights: which are best after one stage mostly are so in the end."""
     found: list[Candidate] = []
-    what = f"{top.kind}, stage 1 from other weights"
+    start, what = top, f"{top.kind}, stage 1 from other weights"
     while len(found) < _AGAIN and top.stages == 1 and not search.is_late:
         if top.hidden_first:
-            alone = _hidden_alone(search, weaker.scales, top.hidden)
-            drawn = Autoregressive.behind(search.settings, search.rows, alone, search.generator, drawn)
-            drawn = search.solve(drawn, top.scales)
-            start = replace(top, what=what, network=drawn.network())
+            drawn = search.solve(_behind(search, weaker.scales, top.layers, start.regressions), top.scales)
+            start = replace(top, what=what, network=drawn.network(), regressions=drawn)
         else:
-            start = _with(search, weaker, top.hidden, mixtures, what)
+            start = _with(search, weaker, top.layers, top.column_mixtures, what)
         found.append(search.trained(start))
     return found
-
-
-def _hidden_alone(search: Search, scales: Scales, hidden: tuple[int, ...]) -> Network:
-    alone = search.start(hidden=hidden, column_mixtures=0, edges=False)
-    return search.stage(replace(scales, before=None), alone)
 
 
 def _until_settled(search: Search, best: Candidate) -> Candidate:
@@ -363,7 +350,7 @@ def _until_settled(search: Search, best: Candidate) -> Candidate:
     """
     if not is_auto(search.settings.epochs):
         return best
-    failed, shares = 0, (1.0, _STRONGER) if best.hidden else (1.0,)
+    failed, shares = 0, (1.0, _STRONGER) if best.layers else (1.0,)
     for number in range(best.stages + 1, MOST_STAGES + 1):
         option = best_of([_gone_on(search, best, number, share) for share in shares])
         gain, best, shares = option.mean - best.mean, best_of([best, option]), (1.0,)
@@ -378,21 +365,3 @@ def _gone_on(search: Search, best: Candidate, number: int, share: float) -> Cand
     scales = replace(best.scales, hidden=share * best.scales.hidden)
     what = f"{best.kind}, stage {number}" + (f", their scale {scales.hidden:.3g}" if share != 1.0 else "")
     return search.trained(replace(best, what=what, scales=scales), number)
-
-
-def _learn_all(search: Search, rows: Rows, best: Candidate) -> FitResult:
-    if best.autoregressive is not None and not _needs_training(rows, best):
-        regressions = best.autoregressive.refitted(rows, best.scales, search.threads)
-        network = search.start(regressions, hidden=(), column_mixtures=0)
-        states = place(network, rows.cells, rows.names)
-        bound = infer_many(network, states, threads=search.threads, progress=False).bound
-        mean = np.array([np.average(bound, weights=rows.weights)])
-        sparse = without_edges(network, network.weight == 0.0)
-        return FitResult(sparse, mean, None, None, 1, False, time.monotonic() - search.begin)
-    result = search.last_stage(rows, best)
-    return replace(result, network=without_edges(result.network, result.network.weight == 0.0))
-
-
-def _needs_training(rows: Rows, best: Candidate) -> bool:
-    """Is there more to learn than regressions of observed cells?"""
-    return bool(best.hidden or best.column_mixtures) or bool((rows.cells < 0).any())

@@ -34,6 +34,11 @@ class Rows:
         found: BoolArray = (self.cells == HIDDEN).all(axis=0)
         return found
 
+    @property
+    def has_missing(self) -> bool:
+        """Is there a cell that is not observed?"""
+        return bool((self.cells == HIDDEN).any())
+
     def divide(self, fraction: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
         """Rows to learn from and a share of them to hold out, at least one of each."""
         n = len(self.cells)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 import time
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -19,89 +19,10 @@ from sbnet.estimators._rows import Rows, place
 from sbnet.estimators.settings import Settings, is_auto, is_autoregressive
 from sbnet.inference import infer_many
 from sbnet.learning import Adam, FitResult, Gaussian, Laplace
+from sbnet.learning.regressions import without_edges
 from sbnet.learning.results import Trial, listing
+from sbnet.learning.state_networks import StatesReport, VariableReport
 from sbnet.model.network import Network
-
-
-@dataclass(frozen=True)
-class Report:
-    """What :meth:`SBNDensity.fit` has chosen.
-
-    Attributes
-    ----------
-    autoregressive_scale, hidden_scale : float
-        Scales of the Laplace priors on the weights from columns, and on those from hidden units.
-    first_scale : float or None
-        If each autoregressive weight has a scale of its own (an adaptive lasso): the scale under which their sizes were
-        found. That helps where a few strong parents are enough.
-    autoregressive_spread : float
-        The standard deviation of autoregressive weights under a Gaussian prior beside the Laplace prior (an elastic
-        net), which helps where many columns say the same. Infinite where there is none.
-    order : str
-        Of the columns: as given, or another with a better validation log-likelihood, for parents come first.
-    layers : tuple of int
-        Hidden units, layer by layer.
-    hidden_first : bool
-        Were they learned before there were autoregressive edges, or on top of them?
-    column_mixtures : int
-        Mixture variables of each column.
-    n_edges : int
-        Edges of the network; those of weight zero have been dropped.
-    held_out_rows : int
-        Rows that the choice was made on; afterwards they are learned from like all others.
-    trials : tuple of Trial
-        The candidates, in order.
-    stages : int
-        How often the rate fell to nothing while choosing, until held-out bounds rose no more.
-    rate : float
-        The rate of the first of them.
-    epochs : int
-        Passes over all rows after the choice; 0 where regressions were all there was to solve.
-    seconds : float
-    """
-
-    autoregressive_scale: float
-    hidden_scale: float
-    first_scale: float | None
-    autoregressive_spread: float
-    order: str
-    layers: tuple[int, ...]
-    hidden_first: bool
-    column_mixtures: int
-    n_edges: int
-    held_out_rows: int
-    trials: tuple[Trial, ...]
-    stages: int
-    rate: float
-    epochs: int
-    seconds: float
-
-    @property
-    def hidden(self) -> int:
-        """Number of hidden units, those of per-column mixtures not among them."""
-        return sum(self.layers)
-
-    @property
-    def priors(self) -> dict[str, Any]:
-        """By group of edges; without scales of their own for strong weights."""
-        sparse = Laplace(self.autoregressive_scale)
-        spread = self.autoregressive_spread
-        beside = sparse if np.isinf(spread) else sparse.penalty + Gaussian(spread).penalty
-        return {"autoregressive": beside, "hidden": Laplace(self.hidden_scale)}
-
-    def __str__(self) -> str:
-        lines = listing(f"mean bound of {self.held_out_rows:,} held-out rows", self.trials)
-        strong = " (adaptive lasso)" if self.first_scale is not None else ""
-        if np.isfinite(self.autoregressive_spread):
-            strong = f" (elastic net, Gaussian scale {self.autoregressive_spread:.3g})"
-        units = f"{self.hidden} hidden units, {self.column_mixtures} mixture variables a column; {self.n_edges:,} edges"
-        lines.append(
-            f"chosen: Laplace prior, scale {self.autoregressive_scale:.3g} for autoregressive edges{strong}, "
-            f"{self.hidden_scale:.3g} for hidden ones; {units}; columns {self.order}"
-        )
-        lines.append(f"learned from all rows: {self.epochs} epochs; {self.seconds:.1f} seconds in all")
-        return "\n".join(lines)
-
 
 LEARNED = 20_000
 """The most rows to learn from while choosing."""
@@ -123,20 +44,48 @@ _STEPS, _ENOUGH = 400, 1_000  # steps of a stage, at least, and those after whic
 _LONG = 180_000  # rows in all that the last epochs go over, if there are at least two of them
 
 
-@dataclass(frozen=True, eq=False)
-class Candidate:
-    """A network, the scales of its prior, what it is made of, and the bound of each held-out row once it is scored."""
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Made:
+    """What a network is made of.
 
-    what: str
-    network: Network
-    scales: Scales
-    bounds: FloatArray = field(default_factory=lambda: np.zeros(1))
-    hidden: tuple[int, ...] = ()
+    Attributes
+    ----------
+    scales : Scales or None
+        Of the priors of networks of two states a column; others have a penalty for each column.
+    layers : tuple of int
+        Hidden units, layer by layer.
+    column_mixtures : int
+        Mixture variables of each column.
+    hidden_first : bool
+        Were hidden units learned before there were autoregressive edges, or on top of them?
+    stages : int
+        How often the rate fell to nothing.
+    rate : float
+        That of the first stage.
+    """
+
+    scales: Scales | None
+    layers: tuple[int, ...] = ()
     column_mixtures: int = 0
     hidden_first: bool = False
     stages: int = 0
     rate: float = RATE
-    autoregressive: Autoregressive | None = None  # the regressions behind it, if it is nothing else
+
+    @property
+    def hidden(self) -> int:
+        """Number of hidden units, those of per-column mixtures not among them."""
+        return sum(self.layers)
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Candidate(Made):
+    """A network that is tried, the bound of each held-out row once it is scored, and regressions that it began with."""
+
+    scales: Scales
+    what: str
+    network: Network
+    bounds: FloatArray = field(default_factory=lambda: np.zeros(1))
+    regressions: Autoregressive | None = None
 
     @property
     def mean(self) -> float:
@@ -154,6 +103,56 @@ class Candidate:
         return bool(difference.mean() > max(_ERRORS * difference.std() / np.sqrt(len(difference)), 1e-3))
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Report(Made):
+    """What :meth:`SBNDensity.fit` has chosen, from what it is made of to how long it took; print it.
+
+    Attributes
+    ----------
+    order : str
+        Of the columns: as given, or another with a better validation log-likelihood, for parents come first.
+    n_edges : int
+        Edges of the network; those of weight zero have been dropped.
+    held_out : float
+        Mean bound of the validation rows, in nats.
+    held_out_rows : int
+        Rows that the choice was made on; they are learned from like all others.
+    trials : tuple of Trial
+        The candidates, in order.
+    columns : tuple of VariableReport
+        The penalty of each column, where some have more than two states.
+    epochs : int
+        Passes over all rows after the choice; 0 where regressions were all there was to solve.
+    seconds : float
+    """
+
+    order: str
+    n_edges: int
+    held_out: float
+    held_out_rows: int
+    trials: tuple[Trial, ...]
+    columns: tuple[VariableReport, ...] = ()
+    epochs: int = 0
+    seconds: float = 0.0
+
+    @property
+    def priors(self) -> dict[str, Any]:
+        """By group of edges; without scales of their own for strong weights."""
+        assert self.scales is not None
+        sparse, spread = Laplace(self.scales.autoregressive), self.scales.spread
+        beside = sparse if np.isinf(spread) else sparse.penalty + Gaussian(spread).penalty
+        return {"autoregressive": beside, "hidden": Laplace(self.scales.hidden)}
+
+    def __str__(self) -> str:
+        lines = listing(f"mean bound of {self.held_out_rows:,} held-out rows", self.trials)
+        lines += str(StatesReport(self.columns)).split("\n") if self.columns else []
+        units = f"{self.hidden} hidden units, {self.column_mixtures} mixture variables a column"
+        prior = "penalties by column" if self.scales is None else self.scales
+        lines.append(f"chosen: {prior}; {units}; {self.n_edges:,} edges; columns {self.order}")
+        lines.append(f"learned from all rows: {self.epochs} epochs; {self.seconds:.1f} seconds in all")
+        return "\n".join(lines)
+
+
 def best_of(candidates: list[Candidate]) -> Candidate:
     """The likeliest; the first of those that are equal."""
     return max(candidates, key=lambda candidate: candidate.mean)
@@ -161,9 +160,10 @@ def best_of(candidates: list[Candidate]) -> Candidate:
 
 @dataclass
 class Search:
-    """The rows to learn from while choosing, those held out, and what has been tried."""
+    """All rows, those to learn from while choosing, those held out, and what has been tried."""
 
     settings: Settings
+    every: Rows
     rows: Rows
     held: Rows
     generator: np.random.Generator
@@ -173,13 +173,14 @@ class Search:
     clock: float = field(default_factory=time.monotonic)
 
     @classmethod
-    def of(cls, settings: Settings, rows: Rows, generator: np.random.Generator) -> Search:
-        """Rows to learn from and rows to hold out; of long tables some are enough to choose by."""
+    def of(cls, settings: Settings, rows: Rows, generator: np.random.Generator, *, choosing: bool = True) -> Search:
+        """Rows to learn from and, while choosing, rows to hold out; of long tables some are enough to choose by."""
         n = len(rows.cells)
-        order = generator.permutation(n)
-        held = min(max(_LEAST, round(_SHARE * n)), _HELD)
+        if not choosing and n <= LEARNED:
+            return cls(settings, rows, rows, rows, generator)
+        order, held = generator.permutation(n), min(max(_LEAST, round(_SHARE * n)), _HELD) if choosing else 0
         out, kept = np.sort(order[:held]), np.sort(order[held : held + LEARNED])
-        return cls(settings, rows.keep(kept), rows.keep(out), generator)
+        return cls(settings, rows, rows.keep(kept), rows.keep(out), generator)
 
     @property
     def threads(self) -> int | None:
@@ -191,10 +192,10 @@ class Search:
         """Is the budget of steps spent?"""
         return self.steps > _BUDGET
 
-    def start(self, autoregressive: Autoregressive | None = None, **made_of: Any) -> Network:
+    def start(self, regressions: Autoregressive | None = None, **made_of: Any) -> Network:
         """A network of these rows that has learned nothing but regressions: see :func:`_learning.start`."""
-        rows = self.rows if autoregressive is None else autoregressive.rows
-        return _learning.start(self.settings, rows, self.generator, autoregressive=autoregressive, **made_of)
+        rows = self.rows if regressions is None else regressions.rows
+        return _learning.start(self.settings, rows, self.generator, autoregressive=regressions, **made_of)
 
     def stage(self, scales: Scales, network: Network, number: int = 1, rate: float = RATE) -> Network:
         """A network after one stage of learning, whose steps are counted; the first of a gentle rate is twice as
@@ -218,24 +219,51 @@ class Search:
 
     def scored(self, candidate: Candidate) -> Candidate:
         """A candidate with the bounds of the held-out rows, entered in the list."""
-        network = candidate.network
-        states = place(network, self.held.cells, self.held.names)
-        solver = _learning.solver_for(self.settings, network, self.held.names)
-        bounds = infer_many(network, states, solver=solver, threads=self.threads, progress=False).bound
-        candidate = replace(candidate, bounds=bounds)
-        now = time.monotonic()
-        self.trials.append(Trial(candidate.what, candidate.mean, now - self.clock))
-        self.clock = now
-        if self.settings.verbose:
-            print(f"  {candidate.what}: held-out bound {candidate.mean:.4f}", file=sys.stderr)
+        candidate = replace(candidate, bounds=self._bounds(candidate.network, self.held))
+        self.tried(candidate.what, candidate.mean)
         return candidate
 
-    def last_stage(self, rows: Rows, candidate: Candidate) -> FitResult:
-        """The stage over all rows: as many epochs as were asked for, or few, the fewer the longer the table."""
-        epochs = self.settings.epochs
-        if is_auto(epochs):
-            epochs = self._epochs(rows, max(2, min(_MOST, round(_LONG / max(len(rows.cells), 1)))))
-        return self._train(rows, candidate.scales, candidate.network, epochs, candidate.rate, _LAST, quiet=False)
+    def tried(self, what: str, bound: float) -> None:
+        """Enter a candidate in the list."""
+        now = time.monotonic()
+        self.trials.append(Trial(what, bound, now - self.clock))
+        self.clock = now
+        if self.settings.verbose:
+            print(f"  {what}: held-out bound {bound:.4f}", file=sys.stderr)
+
+    def refitted(self, best: Candidate) -> FitResult:
+        """What was chosen, learned from all rows: as many epochs as were asked for, or few, the fewer the longer the
+        table. Regressions of complete rows alone are solved.
+        """
+        rows, epochs = self.every.named(self.rows.names), self.settings.epochs
+        if best.regressions is not None and self.is_solved(best):
+            regressions = best.regressions.refitted(rows, best.scales, self.threads)
+            network = self.start(regressions, hidden=(), column_mixtures=0)
+            mean = np.array([np.average(self._bounds(network, rows), weights=rows.weights)])
+            result = FitResult(network, mean, None, None, 1, False, time.monotonic() - self.begin)
+        else:
+            if is_auto(epochs):
+                epochs = self._epochs(rows, max(2, min(_MOST, round(_LONG / max(len(rows.cells), 1)))))
+            result = self._train(rows, best.scales, best.network, epochs, best.rate, _LAST, quiet=False)
+        return replace(result, network=without_edges(result.network, result.network.weight == 0.0))
+
+    def is_solved(self, best: Made) -> bool:
+        """Are regressions of complete rows all that there is to learn?"""
+        return not (best.layers or best.column_mixtures or self.every.has_missing)
+
+    def report(self, best: Made, network: Network, **told: Any) -> Report:
+        """What was chosen."""
+        made = {one.name: getattr(best, one.name) for one in fields(Made)}
+        seconds = time.monotonic() - self.begin
+        report = Report(**made, n_edges=network.n_edges, trials=tuple(self.trials), seconds=seconds, **told)
+        if self.settings.verbose:
+            print(report, file=sys.stderr)
+        return report
+
+    def _bounds(self, network: Network, rows: Rows) -> FloatArray:
+        states = place(network, rows.cells, rows.names)
+        solver = _learning.solver_for(self.settings, network, rows.names)
+        return infer_many(network, states, solver=solver, threads=self.threads, progress=False).bound
 
     def _epochs(self, rows: Rows, auto: int) -> int:
         """The number of epochs: more for small tables, and no more than were asked for."""

@@ -102,9 +102,8 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
     mixture_ : NetworkMixture
         The same as one record, which :func:`sbnet.save` keeps in a file.
     recognitions_ : tuple
-        For each network a prediction of its hidden variables, from which scoring starts, beside one half; None without
-        any.
-    report_ : Report, StatesReport or None
+        For each network a prediction of its hidden units, from which scoring starts, beside one half; None without any.
+    report_ : Report or None
         What was chosen, and what each candidate was worth on held-out rows; where columns have more than two states,
         the penalty of each too. Print it. None where nothing was chosen.
     bounds_ : ndarray

@@ -10,13 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
 
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.solvers.row_completions import complete
-from sbnet.learning.results import Trial, listing
 from sbnet.learning.sequential import (
     COSTS,
     FOLDS,
@@ -104,14 +102,9 @@ class VariableReport:
 
 @dataclass(frozen=True)
 class StatesReport:
-    """What was chosen for a table of states, variable by variable in the order of the network; print it.
-
-    Where several orders of the columns were compared, `trials` has mean ln P of validation rows in each.
-    """
+    """What was chosen for a table of states, variable by variable in the order of the network; print it."""
 
     variables: tuple[VariableReport, ...]
-    trials: tuple[Trial, ...] = ()
-    hidden: ClassVar[int] = 0  # units
 
     @property
     def held_out(self) -> float:
@@ -120,8 +113,7 @@ class StatesReport:
 
     def __str__(self) -> str:
         width = max([8, *(len(one.name) for one in self.variables)])
-        tried = listing("mean ln P of validation rows, by the order of the columns", self.trials) if self.trials else []
-        lines = [*tried, f"{'variable':{width}}     L1     L2  interactions  held-out ln P"]
+        lines = [f"{'variable':{width}}     L1     L2  interactions  held-out ln P"]
         for one in self.variables:
             l1, l2 = one.cost
             lines.append(f"{one.name:{width}} {l1:6.3g} {l2:6.3g} {one.interactions:13d} {one.held_out:14.4f}")
