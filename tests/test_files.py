@@ -364,8 +364,8 @@ def test_files_made_by_hand_are_read_if_they_are_whole(tmp_path):
 SEALED = {  # the checksum is right, but what it seals is not a network
     "later version": (
         {},
-        {"format_version": "4"},
-        "FILE has format version 4 (made by sbnet 9.9); this sbnet reads up to version 3. Upgrade sbnet to read it",
+        {"format_version": "5"},
+        "FILE has format version 5 (made by sbnet 9.9); this sbnet reads up to version 4. Upgrade sbnet to read it",
     ),
     "no version": ({}, {"format_version": "new"}, "FILE is damaged: its format version reads 'new'"),
     "absurd version": ({}, {"format_version": "9" * 5000}, "FILE is damaged: its format version reads"),

@@ -6,6 +6,7 @@ import copy
 import itertools
 import json
 import pickle
+import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,8 @@ from scipy.special import logsumexp
 
 import oracle
 import sbnet as sb
-from sbnet.errors import EvidenceError, NetworkError, ParameterError, TableError
+from sbnet.errors import EvidenceError, FileFormatError, NetworkError, ParameterError, TableError
+from sbnet.files import own, tensors
 from sbnet.inference import Solution, Status
 from sbnet.model.states import MOST_STATES, find
 from sbnet.questions.evidence import coerce, observed_means
@@ -686,6 +688,42 @@ def test_files_give_back_what_was_written(tmp_path_factory, network):
         back = sb.read(folder / name)
         assert back == network
         assert back.states == network.states
+
+
+@pytest.fixture
+def with_a_function():
+    """c is a + b, two of ten states each; d depends on it."""
+    total = np.add.outer(np.arange(10), np.arange(10))
+    digits, sums = [*map(str, range(10))], [*map(str, range(19))]
+    return sb.from_edges(
+        [("a", "c", None), ("b", "c", None), ("c", "d", np.linspace(0.1, 1.0, 18)[None, :])], names=["a", "b", "c", "d"],
+        states={"a": digits, "b": digits, "c": sums}, tables={"c": np.eye(19)[total]},
+    )  # fmt: skip
+
+
+def test_a_function_takes_a_byte_for_each_joint_state_of_its_parents(with_a_function, tmp_path):
+    net, total = with_a_function, np.add.outer(np.arange(10), np.arange(10))
+    assert np.array_equal(net.tables["c"], np.eye(19)[total]) and np.array_equal(net.tables.function("c"), total)
+    stored = pickle.dumps(net)
+    assert pickle.loads(stored) == net and len(stored) < 100 * 19
+    for networks in (net, sb.NetworkMixture((net, net.with_parameters(bias={"d": 1.0})), ("a", "d"))):
+        sb.write(networks, tmp_path / "net.sbn")
+        assert sb.read(tmp_path / "net.sbn") == networks
+        assert f'"format_version":"{4 if networks is net else 3}"'.encode() in (tmp_path / "net.sbn").read_bytes()
+    nearly = np.eye(19)[total] * (1.0 - 1e-12) + 1e-12 / 19
+    assert net.with_parameters(tables={"c": nearly}).tables.function("c") is None
+
+
+def test_a_file_with_a_state_that_a_function_has_not_is_refused(with_a_function, tmp_path):
+    sb.save(with_a_function, tmp_path / "net.sbn")
+    stored = tensors.read_tensors(tmp_path / "net.sbn", own.NETWORK)
+    for change, text in (
+        ({"functions": stored.arrays["functions"] + 1}, "the function of 'c' has states that it has not: there are 19"),
+        ({"functions": stored.arrays["functions"][1:]}, "its functions have 99 numbers"),
+    ):
+        tensors.write_tensors(tmp_path / "bad.sbn", own.NETWORK, {**stored.arrays, **change}, stored.metadata)
+        with pytest.raises(FileFormatError, match=re.escape(text)):
+            sb.load(tmp_path / "bad.sbn")
 
 
 def test_own_files_have_a_version_for_states(mixed, clinic, tmp_path):

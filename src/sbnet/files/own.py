@@ -3,8 +3,9 @@
 A network is four arrays, the names of its units and the sizes of its layers. One with other units than sigmoid ones has
 a fifth array, their gates, and version 2 of the format, which tells an older sbnet that it cannot read the file. One
 with variables of more than two states, or with tables, has version 3: the names of states are one more text, and the
-numbers of all tables, one after the other in the order of the variables, one more array. Notes, where there are any,
-are one more text, which an older one passes over. A mixture has the arrays of each network under its number, and the
+numbers of all tables, one after the other in the order of the variables, one more array. Tables of zeros and ones are
+functions, in version 4: their states are one more array. Notes, where there are any, are one more text, which an older
+one passes over. A mixture has the arrays of each network under its number, and the
 names of the columns.
 """
 
@@ -13,7 +14,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import numpy as np
@@ -26,13 +27,15 @@ from sbnet.model.graph import Graph
 from sbnet.model.mixtures import NetworkMixture
 from sbnet.model.network import Network
 from sbnet.model.notes import GONE, WORDS, Note, as_words, written
-from sbnet.model.states import NO_YES
+from sbnet.model.states import NO_YES, Tables
 
 _T = TypeVar("_T")
-NETWORK = Kind("sbnet-network", 3, "one that sbnet.write() wrote")
-MIXTURE = Kind("sbnet-mixture", 2, "one that sbnet.write() wrote")
-_TWO_STATES, _SIGMOID_ONLY = NETWORK._replace(version=2), NETWORK._replace(version=1)
-_MIXTURE_OF_TWO_STATES = MIXTURE._replace(version=1)
+NETWORK = Kind("sbnet-network", 4, "one that sbnet.write() wrote")
+MIXTURE = Kind("sbnet-mixture", 3, "one that sbnet.write() wrote")
+_SIGMOID_ONLY, _TWO_STATES, _NO_FUNCTIONS = (NETWORK._replace(version=version) for version in (1, 2, 3))
+_MIXTURE_OF_TWO_STATES, _MIXTURE_NO_FUNCTIONS = (MIXTURE._replace(version=version) for version in (1, 2))
+_FUNCTION = 3
+"""The gate, in files, of a table of zeros and ones: there are the numbers of states in its place."""
 _NOTE_PARTS = 5 * (len((*WORDS, *GONE)) + 2)
 """Strings, brackets and commas of one note, at most, with its name."""
 _ARRAYS = {"indptr": "int64", "parent": "int64", "weight": "float64", "bias": "float64"}
@@ -45,12 +48,16 @@ def write_own(network: Network | NetworkMixture, name: str) -> None:
     """Write a network, or a mixture of networks, in sbnet's own format."""
     if isinstance(network, Network):
         arrays, texts = _described(network)
-        kind = NETWORK if not network.is_binary else _TWO_STATES if "gate" in arrays else _SIGMOID_ONLY
+        kind = _TWO_STATES if "gate" in arrays else _SIGMOID_ONLY
+        if not network.is_binary:
+            kind = NETWORK if "functions" in arrays else _NO_FUNCTIONS
     elif len(network) > _MOST:
         raise FileFormatError(f"{name} can hold a mixture of {_MOST} networks at most, not of {len(network):,}")
     else:
         arrays, texts = {}, {"networks": str(len(network)), "columns": json.dumps(network.columns)}
-        kind = _MIXTURE_OF_TWO_STATES if all(part.is_binary for part in network) else MIXTURE
+        kind = _MIXTURE_OF_TWO_STATES if all(part.is_binary for part in network) else _MIXTURE_NO_FUNCTIONS
+        if any(part.tables.n_states for part in network):
+            kind = MIXTURE
         for number, part in enumerate(network):
             own, words = _described(part)
             arrays |= {f"{number}.{key}": array for key, array in own.items()}
@@ -77,10 +84,14 @@ def _described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
     states = {name: own for name, own in network.named_states.items() if own != network.notes[name].states}
     if states:
         texts["states"] = json.dumps(states)
-    if network.tables:
-        arrays["tables"] = np.concatenate([table.ravel() for table in network.tables.values()])
+    kept, functions = network.tables.kept, network.tables.n_states
+    if len(kept) > len(functions):
+        arrays["tables"] = np.concatenate([table.ravel() for name, table in kept.items() if name not in functions])
+    if functions:
+        arrays["functions"] = np.concatenate([kept[name].ravel() for name in kept if name in functions]).astype(np.int64)
     if network.gate.any():
         arrays["gate"] = network.gate.astype(np.int64)
+        arrays["gate"][[network.index(name) for name in functions]] = _FUNCTION
     return arrays, texts
 
 
@@ -100,7 +111,7 @@ def _network(stored: Stored) -> Network:
     lacking += [part for part in ("names", "layers") if part not in stored.metadata]
     if lacking:
         raise ValueError(f"it lacks {lacking[0]!r}")
-    known = _ARRAYS | {"gate": "int64", "tables": "float64"}
+    known = _ARRAYS | {"gate": "int64", "tables": "float64", "functions": "int64"}
     if unknown := arrays.keys() - known.keys():
         raise ValueError(f"nothing is known about its array {min(unknown)[:40]!r}")
     if any(array.dtype != known[part] for part, array in arrays.items()):
@@ -115,11 +126,11 @@ def _network(stored: Stored) -> Network:
         graph,
         arrays["weight"],
         arrays["bias"],
-        gate,
+        np.where(gate == _FUNCTION, TABLE, gate),
         layers=None if layers == "null" else _listed(layers, most),
         notes=_notes(stored.metadata.get("notes", "{}"), most),
         states=states,  # type: ignore[arg-type]  # checked there
-        tables=_tables(listed, graph, gate, states, arrays.get("tables")),
+        tables=_tables(listed, graph, gate, states, arrays),
     )
 
 
@@ -132,22 +143,27 @@ def _states(text: str, most: int, thresholds: int) -> dict[str, list[Any]]:
 
 
 def _tables(
-    names: tuple[Any, ...], graph: Graph, gate: Any, states: dict[str, list[Any]], numbers: Any
-) -> dict[str, Any]:
-    """The tables of variables, cut from the array of all."""
-    if numbers is None or gate.ndim != 1 or len(gate) != graph.n_units or len(names) != graph.n_units:
-        return {}  # the record says what is wrong
-    tables, end = {}, 0
+    names: tuple[Any, ...], graph: Graph, gate: Any, states: dict[str, list[Any]], arrays: Mapping[str, Any]
+) -> Tables:
+    """The tables of variables, cut from the array of all, and the functions, cut from theirs."""
+    tables, functions = dict[str, Any](), dict[str, int]()
+    if gate.ndim != 1 or len(gate) != graph.n_units or len(names) != graph.n_units:
+        return Tables({}, {})  # the record says what is wrong
     sizes = [len(states.get(name, NO_YES)) if isinstance(name, str) else 2 for name in names]
-    for i in np.flatnonzero(gate == TABLE).tolist():
-        shape = [*(sizes[j] for j in graph.parent[graph.indptr[i] : graph.indptr[i + 1]]), sizes[i]]
-        begin, end = end, end + math.prod(shape)
-        if end > numbers.size:
-            break
-        tables[names[i]] = numbers[begin:end].reshape(shape)
-    if numbers.ndim != 1 or end != numbers.size:
-        raise ValueError(f"its tables have {numbers.size:,} numbers, and the states of its variables ask for others")
-    return tables
+    for part, code in (("tables", TABLE), ("functions", _FUNCTION)):
+        numbers, end = arrays.get(part, np.empty(0)), 0
+        for i in np.flatnonzero(gate == code).tolist():
+            shape = [*(sizes[j] for j in graph.parent[graph.indptr[i] : graph.indptr[i + 1]])]
+            shape += [sizes[i]] if code == TABLE else []
+            begin, end = end, end + math.prod(shape)
+            if end > numbers.size:
+                break
+            tables[names[i]] = numbers[begin:end].reshape(shape)
+            if code == _FUNCTION:
+                functions[names[i]] = sizes[i]
+        if numbers.ndim != 1 or end != numbers.size:
+            raise ValueError(f"its {part} have {numbers.size:,} numbers, and the states of its variables ask for others")
+    return Tables(tables, functions)
 
 
 def _notes(text: str, most: int) -> dict[str, Note]:

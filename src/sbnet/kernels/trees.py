@@ -1,7 +1,8 @@
 """Small boosted trees over states: each fits the gradient of the logistic loss of those before it (Friedman 2001).
 
-A tree has a condition and, on either side of it, another one, two or three deep: v >= s if the states of v are ordered,
-else v = s. It is fitted to half of the rows, drawn anew for each tree, over some of the variables.
+A tree has a condition and, on either side of it, another one, a few deep: v >= s if the states of v are ordered, else
+v = s. On a way to a leaf are at most three variables, so that a leaf is a function of these. A tree is fitted to half of
+the rows, drawn anew for each tree, over some of the variables.
 """
 
 from __future__ import annotations
@@ -19,6 +20,8 @@ RATE = 0.1
 """The share of each tree that is taken."""
 _SHARE, _RIDGE, _FEWEST, _LEAST = 0.5, 1.0, 5.0, 1e-3
 """Of rows in a tree; what half the square of a leaf costs; rows that a side needs; the gain that a condition needs."""
+_VARIABLES, _PATIENCE = 3, 50
+"""Variables on a way to a leaf; trees without a gain for the rows that are held out after which no more are fitted."""
 
 
 class Table(NamedTuple):
@@ -54,6 +57,19 @@ def _met(table: Table, trees: Trees, t: int, k: int, r: int) -> int:
 
 
 @inner
+def _allow(use: BoolArray, trees: Trees, t: int, k: int, allowed: BoolArray) -> None:
+    """The variables that condition k may have."""
+    found, allowed[:] = 0, False
+    while k > 0:
+        k = (k - 1) // 2
+        v = trees.variable[t, k]
+        if v >= 0 and not allowed[v]:
+            found, allowed[v] = found + 1, True
+    if found < _VARIABLES:
+        allowed[:] = use
+
+
+@inner
 def _split(table: Table, use: BoolArray, sums: FloatArray, total: FloatArray, trees: Trees, t: int, k: int) -> None:
     """The condition that gains most, from sums of gradients, curvatures and weights by bins."""
     best, base = _LEAST, total[0] ** 2 / (total[1] + _RIDGE)
@@ -77,10 +93,11 @@ def _split(table: Table, use: BoolArray, sums: FloatArray, total: FloatArray, tr
 @kernel
 def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: FloatArray, trees: Trees) -> None:
     """Trees one after the other; `z` are the inputs of rows, where to start and where it ends, and `share` is that of
-    variables in a tree. The loss of the rows that are held out, before each tree and after the last, goes to `loss`.
+    variables in a tree. The loss of the rows that are held out, before each tree and after the last, is added to `loss`.
     """
     states, begin, y, weight = table.states, table.begin, table.y, table.weight
     n, m = states.shape
+    allowed, own, best = np.empty(m, np.bool_), np.zeros(len(loss)), 0
     conditions, leaves = trees.variable.shape[1], trees.leaf.shape[1]
     g, h, node, use = np.empty(n), np.empty(n), np.empty(n, np.int8), np.empty(m, np.bool_)
     sums, total = np.empty((leaves // 2, begin[m], 3)), np.empty((leaves, 3))
@@ -89,11 +106,13 @@ def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: Floa
             tail = math.exp(-abs(z[r]))
             q = 1.0 / (1.0 + tail)
             p = q if z[r] > 0.0 else tail * q
-            loss[t] += table.held_out[r] * (max(z[r], 0.0) + math.log1p(tail) - y[r] * z[r])
+            own[t] += table.held_out[r] * (max(z[r], 0.0) + math.log1p(tail) - y[r] * z[r])
             g[r], h[r] = weight[r] * (y[r] - p), weight[r] * max(p * (1.0 - p), 1e-6)
             seed += GOLDEN
             node[r] = 0 if weight[r] > 0.0 and uniform(seed) < _SHARE else -1
-        if t == len(trees.leaf):
+        best = t if own[t] < own[best] else best
+        if t == len(trees.leaf) or t - best == _PATIENCE:
+            own[t:] = own[t]
             break
         for v in range(m):
             seed += GOLDEN
@@ -113,7 +132,8 @@ def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: Floa
                         sums[k, b, 1] += h[r]
                         sums[k, b, 2] += weight[r]
             for k in range(width):
-                _split(table, use, sums[k], total[k], trees, t, first + k)
+                _allow(use, trees, t, first + k, allowed)
+                _split(table, allowed, sums[k], total[k], trees, t, first + k)
             for r in range(n):
                 if node[r] >= 0:
                     node[r] = 2 * node[r] + _met(table, trees, t, first + node[r], r)
@@ -130,3 +150,4 @@ def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: Floa
             while k < conditions:
                 k = 2 * k + 1 + _met(table, trees, t, k, r)
             z[r] += trees.leaf[t, k - conditions]
+    loss += own

@@ -24,6 +24,7 @@ from sbnet.learning.regressions import improve, ones_of
 from sbnet.learning.trees import Bins, centred, no_loss
 from sbnet.model.build import from_edges
 from sbnet.model.network import Network
+from sbnet.model.states import Tables
 
 TOL, NEARLY = 1e-6, 1e-5
 """A regression ends when a step gains less than this for each row, in nats; and as long as penalties are compared."""
@@ -49,7 +50,7 @@ _MOST_SLOPES = 150
 """Above that many, slopes give way to weights of features with an L1 penalty."""
 _FEW = 40
 """Variables beside a label above which three together are not tried: their joint states would fill the memory."""
-_INTERACTIONS, _CELLS, _STEPS, _LEAST = 400, 1 << 17, 16, 0.003
+_INTERACTIONS, _CELLS, _STEPS, _LEAST = 600, 1 << 20, 16, 0.003
 """Interactions in the conditional of a label, at most, over all its thresholds, and the joint states of all of them;
 steps that what one says is rounded to; the standard deviation of that below which it is left out, in nats."""
 _NEWTON = 12
@@ -288,7 +289,7 @@ def regress_label(table: Table, features: Features, v: int) -> Regression:
     flat = [lines(design.without(fold), levels, np.empty((0, len(design.x))), 1.0) for fold in FOLDS]
     tried = min((_grown(design, levels, bins, start, 2) for start in (starts, flat)), key=_Grown.least)
     if v <= _FEW:
-        tried = min(tried, _grown(design, levels, bins, tried.starts, 3), key=_Grown.least)
+        tried = min(tried, _grown(design, levels, bins, tried.starts, 4), key=_Grown.least)
     begun, loss, grown = tried
     best, b, interactions = int(loss.argmin()), np.mean(begun, axis=0), list[Interaction]()
     shares = [_share(own, design.weight, k) for own, k in zip(design.parents.T, width.tolist(), strict=True)]
@@ -431,11 +432,29 @@ def network_of(
 
     An interaction is a variable of its own, a function of two or three, before the label.
     """
-    edges, bias, listed = dict[tuple[str, str], FloatArray](), dict[str, FloatArray](), dict[str, tuple[str, ...]]()
-    tables, parents = dict[str, FloatArray](), dict[str, list[str]]()
-    for v, (name, regression) in enumerate(zip(names, regressions, strict=True)):
-        b, n = regression.coefficients, features.before(v)
-        bias[name] = h = b[:, -1].copy()
+    made = _Builder(features, names, states)
+    for v, regression in enumerate(regressions):
+        made.add(v, regression)
+    return made.network()
+
+
+class _Builder:
+    """Variables one after the other."""
+
+    def __init__(self, features: Features, names: Sequence[str], states: Sequence[Sequence[str]]) -> None:
+        self.features, self.given = features, (names, states)
+        self.names: list[str] = []
+        self.parents: list[list[int]] = []
+        self.weight: list[FloatArray] = [np.empty(0)]
+        self.bias: list[FloatArray] = []
+        self.states: dict[str, tuple[str, ...]] = {}
+        self.functions: dict[str, States] = {}
+        self.place: dict[int, int] = {}
+
+    def add(self, v: int, regression: Regression) -> None:
+        """A variable, after the interactions that it needs."""
+        features, b, n = self.features, regression.coefficients, self.features.before(v)
+        h, blocks = b[:, -1].copy(), {}
         for one in regression.interactions:
             made = " × ".join(names[u] for u in one.variables) + f", {one.level}" * (len(b) > 1)
             while made in names or made in listed:  # a column is called so
@@ -455,6 +474,36 @@ def network_of(
             else:
                 h += block[:, 0]
                 block = block[:, 1:] - block[:, :1]
-            edges[names[u], name] = block
-        listed[name] = tuple(map(str, states[v]))
-    return from_edges(edges, bias=bias, names=list(listed), states=listed, tables=tables, parents=parents)
+            blocks[self.place[u]] = block
+        name = self.given[0][v]
+        self.place[v] = len(self.names)
+        self._append(name, tuple(map(str, self.given[1][v])), sorted(blocks), h)
+        self.weight += [blocks[u].ravel() for u in sorted(blocks)]
+
+    def _append(self, name: str, states: tuple[str, ...], parents: list[int], bias: FloatArray) -> None:
+        self.names.append(name)
+        self.states[name] = states
+        self.parents.append(parents)
+        self.bias.append(bias)
+
+    def _function(self, one: Interaction, several: bool) -> int:
+        """A variable that is a function of others: its states are what they say of a threshold, in nats."""
+        name = " × ".join(self.given[0][u] for u in one.variables) + f", {one.level}" * several
+        while name in self.given[0] or name in self.states:  # a column is called so
+            name += "'"
+        parents, states = (
+            [self.place[u] for u in one.variables],
+            tuple(f"{k}: {x:+.2f}" for k, x in enumerate(one.value)),
+        )
+        self.functions[name] = np.transpose(one.state, np.argsort(parents))
+        self._append(name, states, sorted(parents), np.zeros(len(states) - 1))
+        return len(self.names) - 1
+
+    def network(self) -> Network:
+        """The network of all variables that were added."""
+        indptr = np.concatenate([[0], np.cumsum([len(own) for own in self.parents])]).astype(np.int64)
+        graph = Graph(indptr, np.array([u for own in self.parents for u in own], np.int64))
+        weight, bias = np.concatenate(self.weight), np.concatenate(self.bias)
+        gate = np.array([TABLE if name in self.functions else SIGMOID for name in self.names], np.int8)
+        tables = Tables(self.functions, {name: len(self.states[name]) for name in self.functions})
+        return Network(tuple(self.names), graph, weight, bias, gate, states=self.states, tables=tables)

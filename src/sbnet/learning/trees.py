@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 
@@ -11,7 +11,7 @@ import numpy as np
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.kernels.trees import Table, Trees, boost
 
-_MOST, _SHARE, _VARIABLES = 300, 0.7, 40
+_MOST, _SHARE, _VARIABLES = 500, 0.7, 40
 """Trees, at most; the share of the variables that are tried in each of them, and at most about so many."""
 
 Functions = dict[tuple[int, ...], FloatArray]
@@ -52,29 +52,29 @@ class Bins:
         """The mean of some sums of trees, of the first n of each: a leaf is a function of the variables above it."""
         found: Functions = {}
         for trees in parts:
-            for t in range(n):
-                for k, value in enumerate(trees.leaf[t].tolist()):
-                    met = self._met(trees, t, k)
-                    if met is None:
-                        continue
+            for t in np.flatnonzero(trees.leaf[:n].any(axis=1)).tolist():
+                for value, met in self._leaves(trees, t, 0, {}):
                     key = tuple(sorted(met))
                     leaf = reduce(np.multiply.outer, [met[v] for v in key], np.array(value / len(parts)))
                     found[key] = found[key] + leaf if key in found else leaf
         return found
 
-    def _met(self, trees: Trees, t: int, leaf: int) -> dict[int, FloatArray] | None:
-        """The states of each variable that lead to a leaf, as zeros and ones; None if no row comes there."""
-        found, k = dict[int, FloatArray](), 0
-        for bit in f"{leaf:0{trees.leaf.shape[1].bit_length() - 1}b}":
-            v, s, yes = int(trees.variable[t, k]), trees.state[t, k], bit == "1"
-            k = 2 * k + 1 + yes
-            if v >= 0:
-                state = np.arange(self.begin[v + 1] - self.begin[v])
-                inside = (state >= s if self.ordered[v] else state == s) == yes
-                found[v] = found.get(v, 1.0) * inside
-            elif yes:
-                return None
-        return found
+    def _leaves(
+        self, trees: Trees, t: int, k: int, met: dict[int, FloatArray]
+    ) -> Iterator[tuple[float, dict[int, FloatArray]]]:
+        """The leaves below condition k: the value of each, and the states that lead there, as zeros and ones."""
+        n = trees.variable.shape[1]
+        if k >= n:
+            yield float(trees.leaf[t, k - n]), met
+            return
+        v = int(trees.variable[t, k])
+        if v < 0:  # never met
+            yield from self._leaves(trees, t, 2 * k + 1, met)
+            return
+        state = np.arange(self.begin[v + 1] - self.begin[v])
+        inside = state >= trees.state[t, k] if self.ordered[v] else state == trees.state[t, k]
+        for yes in (False, True):
+            yield from self._leaves(trees, t, 2 * k + 1 + yes, met | {v: met.get(v, 1.0) * (inside == yes)})
 
 
 def no_loss() -> FloatArray:

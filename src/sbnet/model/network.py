@@ -29,6 +29,7 @@ from sbnet.model.states import (
     numbers_of_states,
     offsets,
     states_of,
+    Tables,
     tables_of,
 )
 from sbnet.model.validation import MAX_PARAMETER as MAX_PARAMETER
@@ -110,7 +111,7 @@ class Network:
     layers: tuple[int, ...] | None = None
     notes: Mapping[str, Note] = None  # type: ignore[assignment]  # filled in below
     states: Mapping[str, tuple[str, ...]] = None  # type: ignore[assignment]  # filled in below
-    tables: Mapping[str, FloatArray] = None  # type: ignore[assignment]  # filled in below
+    tables: Tables = None  # type: ignore[assignment]  # filled in below
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in
@@ -522,7 +523,7 @@ class Network:
         return hash((self.names, self.graph, *(array.tobytes() for array in arrays)))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        rest = self.gate, self.layers, written(self.notes), self.named_states, dict(self.tables)
+        rest = self.gate, self.layers, written(self.notes), self.named_states, self.tables
         return Network, (self.names, self.graph, self.weight, self.bias, *rest)
 
     def _summary(self) -> list[tuple[str, str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from numbers import Real
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -170,22 +169,58 @@ def block_sizes(graph: Graph, n_states: IndexArray, gate: States) -> IndexArray:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
-def tables_of(
-    names: Sequence[str], graph: Graph, states: Mapping[str, tuple[str, ...]], given: Any
-) -> Mapping[str, FloatArray]:
+class Tables(Mapping[str, FloatArray]):
+    """Tables by name. One of zeros and ones is a function of its parents: of that the states are kept, a byte each.
+
+    Attributes
+    ----------
+    kept : mapping
+        Tables, and functions as integers, with an axis for each parent.
+    n_states : mapping
+        Of the variables with functions.
+    """
+
+    def __init__(self, kept: Mapping[str, Any], n_states: Mapping[str, int]) -> None:
+        self.kept, self.n_states = kept, n_states
+
+    def __getitem__(self, name: str) -> FloatArray:
+        table = self.kept[name]
+        return read_only(np.eye(self.n_states[name])[table]) if name in self.n_states else table
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.kept)
+
+    def __len__(self) -> int:
+        return len(self.kept)
+
+    def function(self, name: str) -> States | None:
+        """The state of a variable for all joint states of its parents; None if these do not determine it."""
+        return self.kept[name] if name in self.n_states else None
+
+
+def tables_of(names: Sequence[str], graph: Graph, states: Mapping[str, tuple[str, ...]], given: Any) -> Tables:
     """The table of each variable that has one: probabilities of its states, for all joint states of its parents."""
     if given is None:
-        return MappingProxyType({})
+        return Tables({}, {})
     wanted = "give arrays by name, with an axis for each parent and a last one for the states"
     number = {name: i for i, name in enumerate(names)}
-    tables = {}
-    for name, table in checks.mapping("tables", given, wanted, NetworkError).items():
+    kept, functions = dict[str, Any](), dict[str, int]()
+    given = given if isinstance(given, Tables) else checks.mapping("tables", given, wanted, NetworkError)
+    for name in given:
         if name not in number:
             raise NetworkError(f"a table is given for {name!r}, which is not a variable{hint(str(name), names)}")
         i = number[name]
         parents = [names[j] for j in graph.parent[graph.indptr[i] : graph.indptr[i + 1]]]
-        tables[name] = checked_table(name, parents, states, table)
-    return MappingProxyType({name: tables[name] for name in sorted(tables, key=number.__getitem__)})
+        function = given.function(name) if isinstance(given, Tables) else None
+        if function is None or function.shape != tuple(len(states[parent]) for parent in parents):
+            table = checked_table(name, parents, states, given[name])
+            function = table.argmax(axis=-1) if parents and ((table == 0.0) | (table == 1.0)).all() else None
+        elif not ((function >= 0) & (function < len(states[name]))).all():
+            raise NetworkError(f"the function of {name!r} has states that it has not: there are {len(states[name])}")
+        kept[name] = table if function is None else read_only(function.astype(np.int8))
+        if function is not None:
+            functions[name] = len(states[name])
+    return Tables({name: kept[name] for name in sorted(kept, key=number.__getitem__)}, functions)
 
 
 def checked_table(name: str, parents: Sequence[str], states: Mapping[str, tuple[str, ...]], given: Any) -> FloatArray:

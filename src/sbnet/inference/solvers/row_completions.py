@@ -159,12 +159,13 @@ def log_distributions(network: Network, v: int, states: States) -> FloatArray:
 
 
 def _function(network: Network, v: int, states: States) -> States | None:
-    """The states of a variable that its parents determine, by a table of zeros and ones; None for any other."""
-    table = network.tables.get(network.names[v])
-    if table is None or not (table.max(axis=-1) == 1.0).all():
+    """The states of a variable that is a function of its parents; None for any other."""
+    name = network.names[v]
+    function = network.tables.function(name) if name in network.tables else None
+    if function is None:
         return None
     parents = network.graph.parent[network.graph.indptr[v] : network.graph.indptr[v + 1]]
-    found: States = table.argmax(axis=-1).astype(np.int8)[tuple(states[:, parents].T)]
+    found: States = function[tuple(states[:, parents].T)]
     return found
 
 
