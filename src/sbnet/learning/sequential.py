@@ -18,11 +18,11 @@ from scipy.special import expit, ndtri
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
-from sbnet.kernels.lasso import Ones, coefficient_t, rows_of
+from sbnet.kernels.codes import SIGMOID, TABLE
+from sbnet.kernels.lasso import Ones, coefficient_t, regress, rows_of
 from sbnet.kernels.trees import Trees
-from sbnet.learning.regressions import improve, ones_of
 from sbnet.learning.trees import Bins, centred, no_loss
-from sbnet.model.build import from_edges
+from sbnet.model.graph import Graph
 from sbnet.model.network import Network
 from sbnet.model.states import Tables
 
@@ -89,6 +89,13 @@ class Table:
         return replace(
             self, parents=self.parents[rows], cells=self.cells[rows], weight=self.weight[rows], fold=self.fold[rows]
         )
+
+
+def ones_of(is_one: BoolArray) -> Ones:
+    """Where features are one, features by rows."""
+    column, row = np.nonzero(is_one)
+    begin = np.searchsorted(column, np.arange(len(is_one) + 1))
+    return Ones(begin, row.astype(np.int32), np.ascontiguousarray(is_one).view(np.int8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,16 +189,21 @@ class Threshold:
         ones, y, weight = level[:3]
         self.rows, self.ones = rows_of(y, weight), ones
         self.b = np.zeros(len(ones.begin), coefficient_t)
+        self.room = np.zeros((2, len(self.b)), np.int64)
         yes, no = weight @ y, weight @ (1.0 - y)
-        self.tol, self.fixed = float(tol * (yes + no)), min(yes, no) <= 0.0
+        self.tol, self.fixed = tol * (yes + no), min(yes, no) <= 0.0
         self.b["value"][-1] = self.rows.z[:] = np.log((yes + 0.5) / (no + 0.5))
 
     def solve(self, cost: Cost) -> Threshold:
         """The best coefficients; inputs of all rows, those of weight zero too, are in `rows.z`."""
         if self.fixed:  # an answer that never changes needs no parents
             return self
-        self.b["before"], self.b["penalty"][:-1], self.b["ridge"][:-1] = self.b["value"], cost.l1, cost.l2
-        improve(self.ones, self.rows, self.b, self.tol)
+        b, (working, active) = self.b, self.room
+        inside = np.flatnonzero(b["value"][:-1])
+        b["before"], b["inside"] = b["value"], 0
+        b["penalty"][:-1], b["ridge"][:-1] = cost.l1, cost.l2
+        b["inside"][inside], working[: len(inside)] = 1, inside
+        regress(self.ones, self.rows, b, working, len(inside), active, self.tol)
         return self
 
     @property
@@ -456,14 +468,10 @@ class _Builder:
         features, b, n = self.features, regression.coefficients, self.features.before(v)
         h, blocks = b[:, -1].copy(), {}
         for one in regression.interactions:
-            made = " × ".join(names[u] for u in one.variables) + f", {one.level}" * (len(b) > 1)
-            while made in names or made in listed:  # a column is called so
-                made += "'"
-            listed[made] = tuple(f"{k}: {x:+.2f}" for k, x in enumerate(one.value))  # what it says, in nats
-            tables[made], parents[made] = np.eye(len(one.value))[one.state], [names[u] for u in one.variables]
-            edges[made, name] = np.zeros((len(b), len(one.value) - 1))
-            edges[made, name][one.level - 1] = one.value[1:] - one.value[0]
-            h[one.level - 1] += one.value[0]
+            row, place = one.level - 1, self._function(one, len(b) > 1)
+            h[row] += one.value[0]
+            blocks[place] = np.zeros((len(b), len(one.value) - 1))
+            blocks[place][row] = one.value[1:] - one.value[0]
         for u in range(v):
             here = np.flatnonzero(features.variable[:n] == u)
             block = b[:, here]
