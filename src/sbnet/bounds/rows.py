@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Model, States, Stop
+from sbnet.bounds.layout import lay_out, reaches, set_weights
 from sbnet.kernels import terms
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import announce
 from sbnet.kernels.gradient import Gradients, add_gradient
 from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, QUADRATIC, SERIES, XI
-from sbnet.kernels.layout import lay_out, reaches, set_weights
 from sbnet.kernels.mean_field import EDGE, ascend
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.terms import LACKS
