@@ -30,8 +30,8 @@ class Comparison(Readable):
 
     Attributes
     ----------
-    names : tuple of str
-        The variables.
+    network : Network
+        That of the first one.
     evidence : pair of ndarrays of int8
         What was observed, before and after: 0, 1, or -1 for a hidden variable.
     means : pair of ndarrays
@@ -40,8 +40,6 @@ class Comparison(Readable):
         Lower bounds on ln P(evidence), in nats, before and after; of an exact posterior ln P itself.
     same_network : bool
         Have both networks the same edges and numbers?
-    network : Network or None
-        The network of the first one; without it every variable has two states.
 
     Examples
     --------
@@ -52,12 +50,16 @@ class Comparison(Readable):
     -0.06
     """
 
-    names: tuple[str, ...]
+    network: Network
     evidence: tuple[States, States]
     means: tuple[FloatArray, FloatArray]
     bounds: tuple[float, float]
     same_network: bool
-    network: Network | None = None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The variables."""
+        return self.network.names
 
     @property
     def change(self) -> FloatArray:
@@ -72,28 +74,18 @@ class Comparison(Readable):
     @property
     def evidence_changes(self) -> dict[str, tuple[State, State]]:
         """The variables whose evidence differs: their states before and after, None for a hidden variable."""
-        pairs = np.stack(self.evidence, axis=1)
-        if self._with_states is not None:
-            states = list(zip(*(state_values(self._with_states, one) for one in self.evidence), strict=True))
-        else:
-            states = [(None if a == HIDDEN else a, None if b == HIDDEN else b) for a, b in pairs.tolist()]
-        return {name: both for name, both in zip(self.names, states, strict=True) if both[0] != both[1]}
-
-    @property
-    def _with_states(self) -> Network | None:
-        """The network, if some of its variables have more than two states."""
-        return None if self.network is None or self.network.is_binary else self.network
+        before, after = (state_values(self.network, one) for one in self.evidence)
+        return {name: (a, b) for name, a, b in zip(self.names, before, after, strict=True) if a != b}
 
     def __getitem__(self, unit: str) -> Any:
         """The change of a mean; of a unit with more than two states a mapping from states to changes."""
         if not isinstance(unit, str) or unit not in self.names:
             raise unknown_unit(unit, self.names, "the call")
-        if self._with_states is None:
-            return float(self.change[self.names.index(unit)])
-        states, own = self._with_states.states[unit], self._with_states.columns_of(unit)
+        states, own = self.network.states[unit], self.network.columns_of(unit)
+        if len(states) == 2:
+            return float(self.change[own.start])
         before, after = (probabilities(means[own]) for means in self.means)
-        change = dict(zip(states, (after - before).tolist(), strict=True))
-        return change if len(states) > 2 else change[states[1]]
+        return dict(zip(states, (after - before).tolist(), strict=True))
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row per variable: its mean before and after, and the change; where some have more than
@@ -103,19 +95,19 @@ class Comparison(Readable):
         -------
         pandas.DataFrame
         """
-        if self._with_states is not None:
+        if not self.network.is_binary:
             every = range(len(self.names))
-            before, after = (by_variable(self._with_states, every, means)["distribution"] for means in self.means)
+            before, after = (by_variable(self.network, every, means)["distribution"] for means in self.means)
             change = [max((new[s] - old[s] for s in old), key=abs) for old, new in zip(before, after, strict=True)]
             return framed({"before": before, "after": after, "change": change}, units=self.names)
         return framed({"before": self.means[0], "after": self.means[1], "change": self.change}, units=self.names)
 
     def _reading(self) -> Reading:
         hidden = np.flatnonzero((self.evidence[0] == HIDDEN) & (self.evidence[1] == HIDDEN))
-        if self._with_states is None:
+        if self.network.is_binary:
             (_, _, scale), *rows = printing.moved(self.names, *self.means, hidden)
         else:
-            (_, _, scale), *rows = printing.moved_variables(self._with_states, *self.means, hidden)
+            (_, _, scale), *rows = printing.moved_variables(self.network, *self.means, hidden)
         before, after = self.bounds
         if math.isnan(self.bound_change):
             bound = "one of the two has no bound" if math.isnan(before) != math.isnan(after) else "no bounds"

@@ -209,7 +209,7 @@ class Posterior(Readable):
             raise ParameterError("compare() takes the means of all variables; leave out units=")
         pairs = (self.evidence, other.evidence), (self.means, other.means), (self.bound, log_p)
         same = self.network == other.network
-        return Comparison(self.network.names, *pairs, same_network=same, network=self.network)
+        return Comparison(self.network, *pairs, same_network=same)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each variable: observed state, mean, and Monte Carlo error if there is one.
