@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from sbnet._types import HIDDEN, States
-from sbnet.inference.solvers.families import Conditional, Numbers, Row, begin, draw, shares
+from sbnet.inference.solvers.families import Numbers, Row, begin, draw, shares
+from sbnet.inference.solvers.row_completions import Conditional
 from sbnet.kernels.random import streams_of
 from sbnet.model.network import Network
 

@@ -8,16 +8,14 @@ Random numbers follow from a seed for each row and sample, and a count; so a row
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import TooManyHiddenError, TooRareError
-from sbnet.exact.factors import Family, families_of, leak
 from sbnet.exact.sparse import Sum
-from sbnet.inference.solvers.row_completions import complete
-from sbnet.kernels.codes import NOISY_OR
+from sbnet.inference.solvers.row_completions import Conditional, complete, families_in
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of, uniforms
 from sbnet.model.network import Network
 from sbnet.questions.by_state import probabilities
@@ -28,62 +26,6 @@ _PARTICLES = 256
 """Completions of a row from which chains are given states to begin with."""
 _TABLE_BITS = 22
 """The logarithm to base 2 of the largest table of an elimination that looks for a state of positive probability."""
-
-
-class Conditional:
-    """P(v | parents) of one variable, for arrays of complete states, samples by variables."""
-
-    def __init__(self, family: Family) -> None:
-        self.variable, self.parents, self.gate = family.variable, family.parents, family.gate
-        self.bias = family.bias
-        self.weights = [np.hstack([np.zeros((len(self.bias), 1)), block]).T for block in family.weights]
-        with np.errstate(divide="ignore"):
-            self.table = None if family.table is None else np.log(family.table)
-
-    def log_p(self, states: States) -> FloatArray:
-        """ln P of each state of the variable, samples by states."""
-        if self.table is not None:
-            table: FloatArray = self.table[tuple(states[:, u] for u in self.parents)] + np.zeros((len(states), 1))
-            return table
-        return self._of_inputs(self._inputs(states, -1))
-
-    def of_state(self, states: States) -> FloatArray:
-        """ln P of the state that it is in."""
-        return self.log_p(states)[np.arange(len(states)), states[:, self.variable]]
-
-    def told(self, parent: int, states: States) -> FloatArray:
-        """ln P of the state that it is in, if a parent were in each of its states: samples by those."""
-        k, own = self.parents.index(parent), states[:, self.variable]
-        if self.table is not None:
-            others = tuple(states[:, u] for u in self.parents if u != parent)
-            entries: FloatArray = np.moveaxis(self.table, k, -1)[(*others, own)]
-            return entries
-        x = self._inputs(states, k)[:, None, :] + self.weights[k]
-        log_p = self._of_inputs(x.reshape(-1, x.shape[2])).reshape(*x.shape[:2], -1)
-        told: FloatArray = np.take_along_axis(log_p, own[:, None, None].astype(np.int64), axis=2)[:, :, 0]
-        return told
-
-    def _inputs(self, states: States, without: int) -> FloatArray:
-        x = np.tile(self.bias, (len(states), 1))
-        for k, (u, weight) in enumerate(zip(self.parents, self.weights, strict=True)):
-            if k != without:
-                x += weight[states[:, u]]
-        return x
-
-    def _of_inputs(self, x: FloatArray) -> FloatArray:
-        """ln P of each state from the inputs of thresholds."""
-        if self.gate == NOISY_OR:
-            return leak(np.maximum(x, 0.0))
-        tail, nothing = np.log1p(np.exp(-np.abs(x))), np.zeros((len(x), 1))
-        reached = np.cumsum(np.minimum(x, 0.0) - tail, axis=1)  # ln P(v >= l)
-        log_p: FloatArray = np.hstack([nothing, reached]) + np.hstack([np.minimum(-x, 0.0) - tail, nothing])
-        return log_p
-
-
-def families_in(network: Network, variables: Iterable[int]) -> list[Family]:
-    """Some variables of a network and their parents, with tables."""
-    tables = {network.index(name): table for name, table in network.tables.items()}
-    return families_of(network.model, network.bias, variables, tables)
 
 
 class Row:

@@ -9,13 +9,15 @@ states), which leaves the sum right in the mean. What has no bearing on what is 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
+from sbnet.exact.factors import Family, families_of, leak
 from sbnet.inference.equal_rows import first_equal
-from sbnet.kernels.codes import SIGMOID
+from sbnet.kernels.codes import NOISY_OR, TABLE
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, uniforms
 from sbnet.model.network import Network
 from sbnet.model.states import offsets
@@ -109,7 +111,7 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
             states[:, v] = function
             weight[(seen != HIDDEN) & (seen != function)] = -np.inf
             continue
-        log_v = log_distributions(network, v, states)
+        log_v = Conditional(*families_in(network, (v,))).log_p(states)
         split = (seen == HIDDEN) & live[row, v]
         known = np.flatnonzero(seen != HIDDEN)
         weight[known] += log_v[known, seen[known]]
@@ -139,23 +141,60 @@ def _complete(network: Network, rows: States, asked: IndexArray, most: int, seed
     return Completions(log_p, row, states, share)
 
 
-def log_distributions(network: Network, v: int, states: States) -> FloatArray:
-    """ln P(v = k | parents), rows by states of v."""
-    edges = range(network.graph.indptr[v], network.graph.indptr[v + 1])
-    parents = network.graph.parent[edges.start : edges.stop]
-    if network.gate[v] == SIGMOID:
-        model, first, n = network.model, network.model.threshold[v], int(network.n_states[v]) - 1
-        x = np.repeat(network.bias[None, first : first + n], len(states), axis=0)
-        for e, u in zip(edges, parents, strict=True):
-            width = model.n_states[u] - 1
-            weight = model.weight[model.block[e] : model.block[e] + n * width].reshape(n, width).T
-            x += np.concatenate([np.zeros((1, n)), weight])[np.maximum(states[:, u], 0)]
-        t = np.maximum(x, 0.0) + np.log1p(np.exp(-np.abs(x)))
-        above = np.concatenate([np.zeros((len(x), 1)), np.cumsum(x - t, axis=1)], axis=1)  # ln P(v >= k)
-        above[:, :n] -= t
-        return above
-    with np.errstate(divide="ignore"):
-        return np.log(network.family(v).distribution(np.maximum(states[:, parents], 0)))
+class Conditional:
+    """P(v | parents) of one variable, for arrays of states, rows by variables; a parent that is missing counts as 0."""
+
+    def __init__(self, family: Family) -> None:
+        self.variable, self.parents, self.gate = family.variable, family.parents, family.gate
+        self.bias = family.bias
+        self.weights = [np.hstack([np.zeros((len(self.bias), 1)), block]).T for block in family.weights]
+        with np.errstate(divide="ignore"):
+            self.table = None if family.table is None else np.log(family.table)
+
+    def log_p(self, states: States) -> FloatArray:
+        """ln P of each state of the variable, samples by states."""
+        if self.table is not None:
+            given = tuple(np.maximum(states[:, u], 0) for u in self.parents)
+            return np.broadcast_to(self.table[given], (len(states), self.table.shape[-1]))
+        return self._of_inputs(self._inputs(states, -1))
+
+    def of_state(self, states: States) -> FloatArray:
+        """ln P of the state that it is in."""
+        return self.log_p(states)[np.arange(len(states)), states[:, self.variable]]
+
+    def told(self, parent: int, states: States) -> FloatArray:
+        """ln P of the state that it is in, if a parent were in each of its states: samples by those."""
+        k, own = self.parents.index(parent), states[:, self.variable]
+        if self.table is not None:
+            others = tuple(states[:, u] for u in self.parents if u != parent)
+            entries: FloatArray = np.moveaxis(self.table, k, -1)[(*others, own)]
+            return entries
+        x = self._inputs(states, k)[:, None, :] + self.weights[k]
+        log_p = self._of_inputs(x.reshape(-1, x.shape[2])).reshape(*x.shape[:2], -1)
+        told: FloatArray = np.take_along_axis(log_p, own[:, None, None].astype(np.int64), axis=2)[:, :, 0]
+        return told
+
+    def _inputs(self, states: States, without: int) -> FloatArray:
+        x = np.tile(self.bias, (len(states), 1))
+        for k, (u, weight) in enumerate(zip(self.parents, self.weights, strict=True)):
+            if k != without:
+                x += weight[np.maximum(states[:, u], 0)]
+        return x
+
+    def _of_inputs(self, x: FloatArray) -> FloatArray:
+        """ln P of each state from the inputs of thresholds."""
+        if self.gate == NOISY_OR:
+            return leak(np.maximum(x, 0.0))
+        tail, nothing = np.log1p(np.exp(-np.abs(x))), np.zeros((len(x), 1))
+        reached = np.cumsum(np.minimum(x, 0.0) - tail, axis=1)  # ln P(v >= l)
+        log_p: FloatArray = np.hstack([nothing, reached]) + np.hstack([np.minimum(-x, 0.0) - tail, nothing])
+        return log_p
+
+
+def families_in(network: Network, variables: Sequence[int]) -> list[Family]:
+    """Some variables of a network and their parents, with tables."""
+    tables = {v: network.tables[network.names[v]] for v in variables if network.gate[v] == TABLE}
+    return families_of(network.model, network.bias, variables, tables)
 
 
 def _function(network: Network, v: int, states: States) -> States | None:

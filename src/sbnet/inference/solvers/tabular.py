@@ -21,7 +21,8 @@ from sbnet._types import HIDDEN, Bound, FloatArray, States, Stop
 from sbnet.errors import TooRareError
 from sbnet.exact.factors import Family, log_table
 from sbnet.inference.solution import Solution, Status, Xi, equal_shares
-from sbnet.inference.solvers.families import Row, begin, families_in, shares
+from sbnet.inference.solvers.families import Row, begin, shares
+from sbnet.inference.solvers.row_completions import families_in
 from sbnet.inference.solvers.wide import Q, Wide
 from sbnet.kernels.codes import TABLE
 from sbnet.model import gates
