@@ -197,7 +197,8 @@ class Solution:
 def _assemble(arrays: dict[str, NDArray[Any]], bound: Bound | None) -> Solution:
     xi = None if bound is None else Xi(bound, arrays["xi"])
     chains = Chains(arrays["error"], arrays["r_hat"]) if "error" in arrays else None
-    return Solution(*(arrays[name] for name in _PARTS), xi, chains, arrays.get("trace"))
+    bound_of_rows, means, status, sweeps = (arrays[name] for name in _PARTS)
+    return Solution(bound_of_rows, means, status, sweeps, xi, chains, arrays.get("trace"))
 
 
 @dataclass
