@@ -19,12 +19,13 @@ from scipy.special import expit, ndtri
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.codes import SIGMOID, TABLE
-from sbnet.kernels.lasso import Ones, coefficient_t, regress, rows_of
+from sbnet.kernels.lasso import Ones, coefficient_t, rows_of
 from sbnet.kernels.trees import Trees
+from sbnet.learning.regressions import improve, ones_of
 from sbnet.learning.trees import Bins, centred, no_loss
 from sbnet.model.graph import Graph
 from sbnet.model.network import Network
-from sbnet.model.states import Tables
+from sbnet.model.states import Tables, offsets
 
 TOL, NEARLY = 1e-6, 1e-5
 """A regression ends when a step gains less than this for each row, in nats; and as long as penalties are compared."""
@@ -89,13 +90,6 @@ class Table:
         return replace(
             self, parents=self.parents[rows], cells=self.cells[rows], weight=self.weight[rows], fold=self.fold[rows]
         )
-
-
-def ones_of(is_one: BoolArray) -> Ones:
-    """Where features are one, features by rows."""
-    column, row = np.nonzero(is_one)
-    begin = np.searchsorted(column, np.arange(len(is_one) + 1))
-    return Ones(begin, row.astype(np.int32), np.ascontiguousarray(is_one).view(np.int8))
 
 
 @dataclass(frozen=True, eq=False)
@@ -189,21 +183,16 @@ class Threshold:
         ones, y, weight = level[:3]
         self.rows, self.ones = rows_of(y, weight), ones
         self.b = np.zeros(len(ones.begin), coefficient_t)
-        self.room = np.zeros((2, len(self.b)), np.int64)
         yes, no = weight @ y, weight @ (1.0 - y)
-        self.tol, self.fixed = tol * (yes + no), min(yes, no) <= 0.0
+        self.tol, self.fixed = float(tol * (yes + no)), min(yes, no) <= 0.0
         self.b["value"][-1] = self.rows.z[:] = np.log((yes + 0.5) / (no + 0.5))
 
     def solve(self, cost: Cost) -> Threshold:
         """The best coefficients; inputs of all rows, those of weight zero too, are in `rows.z`."""
         if self.fixed:  # an answer that never changes needs no parents
             return self
-        b, (working, active) = self.b, self.room
-        inside = np.flatnonzero(b["value"][:-1])
-        b["before"], b["inside"] = b["value"], 0
-        b["penalty"][:-1], b["ridge"][:-1] = cost.l1, cost.l2
-        b["inside"][inside], working[: len(inside)] = 1, inside
-        regress(self.ones, self.rows, b, working, len(inside), active, self.tol)
+        self.b["before"], self.b["penalty"][:-1], self.b["ridge"][:-1] = self.b["value"], cost.l1, cost.l2
+        improve(self.ones, self.rows, self.b, self.tol)
         return self
 
     @property
@@ -444,34 +433,30 @@ def network_of(
 
     An interaction is a variable of its own, a function of two or three, before the label.
     """
-    made = _Builder(features, names, states)
-    for v, regression in enumerate(regressions):
-        made.add(v, regression)
-    return made.network()
+    parents, bias, weight = list[list[int]](), list[FloatArray](), [np.empty(0)]
+    listed, functions, place = dict[str, tuple[str, ...]](), dict[str, States](), dict[int, int]()
 
+    def append(name: str, own: tuple[str, ...], above: list[int], h: FloatArray) -> int:
+        """A variable with its states, parents and biases; its number."""
+        listed[name] = own
+        parents.append(above)
+        bias.append(h)
+        return len(bias) - 1
 
-class _Builder:
-    """Variables one after the other."""
-
-    def __init__(self, features: Features, names: Sequence[str], states: Sequence[Sequence[str]]) -> None:
-        self.features, self.given = features, (names, states)
-        self.names: list[str] = []
-        self.parents: list[list[int]] = []
-        self.weight: list[FloatArray] = [np.empty(0)]
-        self.bias: list[FloatArray] = []
-        self.states: dict[str, tuple[str, ...]] = {}
-        self.functions: dict[str, States] = {}
-        self.place: dict[int, int] = {}
-
-    def add(self, v: int, regression: Regression) -> None:
-        """A variable, after the interactions that it needs."""
-        features, b, n = self.features, regression.coefficients, self.features.before(v)
-        h, blocks = b[:, -1].copy(), {}
+    for v, (name, regression) in enumerate(zip(names, regressions, strict=True)):
+        b, n = regression.coefficients, features.before(v)
+        h, blocks = b[:, -1].copy(), dict[int, FloatArray]()
         for one in regression.interactions:
-            row, place = one.level - 1, self._function(one, len(b) > 1)
-            h[row] += one.value[0]
-            blocks[place] = np.zeros((len(b), len(one.value) - 1))
-            blocks[place][row] = one.value[1:] - one.value[0]
+            made = " × ".join(names[u] for u in one.variables) + f", {one.level}" * (len(b) > 1)
+            while made in names or made in listed:  # a column is called so
+                made += "'"
+            told = tuple(f"{k}: {x:+.2f}" for k, x in enumerate(one.value))  # what it says of a threshold, in nats
+            above = [place[u] for u in one.variables]
+            functions[made] = np.transpose(one.state, np.argsort(above))
+            block = np.zeros((len(b), len(told) - 1))
+            block[one.level - 1] = one.value[1:] - one.value[0]
+            blocks[append(made, told, sorted(above), np.zeros(len(told) - 1))] = block
+            h[one.level - 1] += one.value[0]
         for u in range(v):
             here = np.flatnonzero(features.variable[:n] == u)
             block = b[:, here]
@@ -482,36 +467,11 @@ class _Builder:
             else:
                 h += block[:, 0]
                 block = block[:, 1:] - block[:, :1]
-            blocks[self.place[u]] = block
-        name = self.given[0][v]
-        self.place[v] = len(self.names)
-        self._append(name, tuple(map(str, self.given[1][v])), sorted(blocks), h)
-        self.weight += [blocks[u].ravel() for u in sorted(blocks)]
-
-    def _append(self, name: str, states: tuple[str, ...], parents: list[int], bias: FloatArray) -> None:
-        self.names.append(name)
-        self.states[name] = states
-        self.parents.append(parents)
-        self.bias.append(bias)
-
-    def _function(self, one: Interaction, several: bool) -> int:
-        """A variable that is a function of others: its states are what they say of a threshold, in nats."""
-        name = " × ".join(self.given[0][u] for u in one.variables) + f", {one.level}" * several
-        while name in self.given[0] or name in self.states:  # a column is called so
-            name += "'"
-        parents, states = (
-            [self.place[u] for u in one.variables],
-            tuple(f"{k}: {x:+.2f}" for k, x in enumerate(one.value)),
-        )
-        self.functions[name] = np.transpose(one.state, np.argsort(parents))
-        self._append(name, states, sorted(parents), np.zeros(len(states) - 1))
-        return len(self.names) - 1
-
-    def network(self) -> Network:
-        """The network of all variables that were added."""
-        indptr = np.concatenate([[0], np.cumsum([len(own) for own in self.parents])]).astype(np.int64)
-        graph = Graph(indptr, np.array([u for own in self.parents for u in own], np.int64))
-        weight, bias = np.concatenate(self.weight), np.concatenate(self.bias)
-        gate = np.array([TABLE if name in self.functions else SIGMOID for name in self.names], np.int8)
-        tables = Tables(self.functions, {name: len(self.states[name]) for name in self.functions})
-        return Network(tuple(self.names), graph, weight, bias, gate, states=self.states, tables=tables)
+            blocks[place[u]] = block
+        place[v] = append(name, tuple(map(str, states[v])), sorted(blocks), h)
+        weight += [blocks[u].ravel() for u in sorted(blocks)]
+    indptr, parent = offsets(np.array([len(own) for own in parents])), [u for own in parents for u in own]
+    gate = np.array([TABLE if name in functions else SIGMOID for name in listed], np.int8)
+    tables, h = Tables(functions, {name: len(listed[name]) for name in functions}), np.concatenate(bias)
+    graph = Graph(indptr, np.array(parent, np.int64))
+    return Network(tuple(listed), graph, np.concatenate(weight), h, gate, states=listed, tables=tables)
