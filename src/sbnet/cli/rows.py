@@ -17,7 +17,7 @@ from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.cli.columns import TableColumn, TableHead, match
 from sbnet.errors import CodingWarning, ParameterError, enumerated
 from sbnet.inference import MeanField, PosteriorBatch, Solver, infer_many
-from sbnet.inference.impossible import warn_of_impossible
+from sbnet.inference.results import warn_of_impossible
 from sbnet.inference.solvers.enumeration import Best
 from sbnet.inference.solvers.filling import Completed
 from sbnet.inference.solvers.row_completions import complete, log_probabilities

@@ -14,7 +14,7 @@ from scipy.special import softmax
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.estimators._rows import columns, place
 from sbnet.inference import infer_many
-from sbnet.inference.impossible import warn_of_impossible
+from sbnet.inference.results import warn_of_impossible
 from sbnet.inference.solvers.particles import Particles, average, particles, seeds_of_places, suits
 from sbnet.inference.solvers.places import Place
 from sbnet.model.network import Network

@@ -130,15 +130,12 @@ class Estimates(Batch[Estimate]):
             f"ln P ≈ {printing.spread(self.log_probability)}; {fewest}",
             f"ln P ≥ {printing.spread(self.lower)} {confidence}",
         )
-        return Reading(head, self._table(), (), summary)
-
-    def _table(self) -> list[list[str]]:
         shown = [
             [f"{r}", f"{e.log_probability:.6g} ± {e.error:.2g}", f"{e.lower:.6g}", f"{e.effective_samples:,.1f}"]
             for r, e in enumerate(self[:_SHOWN])
         ]
         titles = ["row", "ln P ≈", "ln P ≥", "effective samples"]
-        return [titles, *shown, *printing.more(len(self) - _SHOWN)]
+        return Reading(head, [titles, *shown, *printing.more(n - _SHOWN)], (), summary)
 
 
 _SHOWN = 5

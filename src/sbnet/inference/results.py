@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self
@@ -10,7 +11,7 @@ import numpy as np
 
 from sbnet._types import BoolArray, FloatArray, IndexArray, States
 from sbnet.bounds.lower import Breakdown, bound_terms
-from sbnet.errors import EvidenceError, ParameterError
+from sbnet.errors import EvidenceError, ImpossibleWarning, ParameterError
 from sbnet.exact.means import ExactPosterior, posterior_table
 from sbnet.exact.prior import best_prior, predicted_prior
 from sbnet.inference.comparison import Comparison
@@ -132,8 +133,7 @@ class Posterior(Readable):
     @cached_property
     def _terms(self) -> IndexArray:
         (part,) = self._asked.parts  # what was solved: units held are cut out, reports have terms of their own
-        counts: IndexArray = count_terms(part.network, part.states, self.solution.parameters)[0]
-        return counts
+        return np.asarray(count_terms(part.network, part.states, self.solution.parameters)[0])
 
     @property
     def _asked(self) -> Question:
@@ -328,8 +328,7 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
     @property
     def enumerated(self) -> IndexArray:
         """Number of variables whose logarithm term is a sum over all states of their hidden parents, by row."""
-        counts: IndexArray = count_terms(self.network, self.evidence, self.solution.parameters)[:, 0]
-        return counts
+        return np.asarray(count_terms(self.network, self.evidence, self.solution.parameters)[:, 0])
 
     def _unit(self, name: str) -> Any:
         i = self.network.index(name)
@@ -371,14 +370,23 @@ class PosteriorBatch(NamedBatch[Posterior, Any]):
         return Reading(head, (), remarks, (f"bound: {printing.spread(self.bound)}", effort))
 
 
+def warn_of_impossible(batch: PosteriorBatch) -> PosteriorBatch:
+    """The batch as it is; of its impossible rows the first is said in words."""
+    gone = np.flatnonzero(batch.bound == -np.inf)
+    if len(gone):
+        rows = "a row is" if len(gone) == 1 else f"{len(gone):,} rows are"
+        text = f"{rows} impossible, with ln P = -inf; {batch[gone[0]].impossible}"
+        warnings.warn(text, ImpossibleWarning, stacklevel=3)
+    return batch
+
+
 _COUNTED = 1000
 """Rows of which a printed batch counts the terms."""
 _STATUSES = tuple(Status)
 
 
 def _first(rows: FloatArray) -> FloatArray:
-    one: FloatArray = np.asarray(rows)[0]  # a solver may answer with named means
-    return one
+    return np.asarray(np.asarray(rows)[0])  # a solver may answer with named means
 
 
 def _xi(solution: Solution) -> FloatArray:
