@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -102,14 +102,14 @@ class Structured:
             if len(problem.hidden) == 0:
                 continue
             hidden = problem.hidden["variable"]
-            found = self._maximised(network, problem, row, bias[r], first.means[r, hidden], label)
-            if not found.path[-1] > solution.bound[r]:
+            path, means, settled = self._maximised(network, problem, row, bias[r], first.means[r, hidden], label)
+            if not path[-1] > solution.bound[r]:
                 continue
-            solution.bound[r], paths[r] = found.path[-1], found.path
+            solution.bound[r], paths[r] = path[-1], path
             solution.means[r] = np.where(row == HIDDEN, np.nan, row)
-            solution.means[r, hidden] = found.means
-            solution.sweeps[r] = max(solution.sweeps[r], len(found.path) - 1)
-            solution.status[r] = (Status.CONVERGED if found.settled else Status.MAX_SWEEPS).code
+            solution.means[r, hidden] = means
+            solution.sweeps[r] = max(solution.sweeps[r], len(path) - 1)
+            solution.status[r] = (Status.CONVERGED if settled else Status.MAX_SWEEPS).code
         predict_rows(network.model, states, bias, solution.means)
         return replace(solution, trace=None if first.trace is None else lengthened(first.trace, paths, solution.bound))
 
@@ -130,8 +130,8 @@ class Structured:
     def _maximised(
         self, network: Network, problem: Problem, row: States, bias: FloatArray, mu: FloatArray,
         label: IndexArray | None,
-    ) -> _Found:  # fmt: skip
-        """The answer for one row, from factorial means."""
+    ) -> tuple[list[float], FloatArray, bool]:  # fmt: skip
+        """For one row, from factorial means, the bounds on the way, the means, and whether it is done."""
         n, stop = len(mu), self.solver.stop
         whole = expand(network.model, problem, row, bias, self.solver.bound.enumerate_up_to)
         links = couplings(problem, row, bias, mu)
@@ -148,15 +148,7 @@ class Structured:
         )
         scale = margins.scale(network).of(margins.involved(problem, row))
         path = np.maximum.accumulate(trace[: sweeps + 1]) - _margin(scale, whole, planted, products)
-        return _Found(path.tolist(), np.clip(units["p"][:, 1], 0.0, 1.0), settled)
-
-
-class _Found(NamedTuple):
-    """The bounds on the way, the means of the hidden units, and whether it is done."""
-
-    path: list[float]
-    means: FloatArray
-    settled: bool
+        return path.tolist(), np.clip(units["p"][:, 1], 0.0, 1.0), settled
 
 
 def _check_groups(groups: object) -> tuple[tuple[str | int, ...], ...]:

@@ -34,20 +34,16 @@ class Term(NamedTuple):
     by_weight: FloatArray
 
 
-class _Means(NamedTuple):
-    """ln <e^{r(x-h)}> at each node; e^{r J_s} / f_u, nodes by slots."""
+def _means(power: FloatArray, first: IndexArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """ln <e^{r(x-h)}> at each node; and e^{r J_s} / f_u, nodes by slots.
 
-    log: FloatArray
-    ratio: FloatArray
-
-
-def _means(power: FloatArray, first: IndexArray, q: FloatArray) -> _Means:
-    """From powers r J, nodes by slots: a slot for each state of each parent, whose slots begin at `first`."""
+    From powers r J: there is a slot for each state of each parent, whose slots begin at `first`.
+    """
     owner = np.repeat(np.arange(len(first)), np.diff(np.append(first, len(q))))
     top = np.maximum.reduceat(power, first, axis=1)
     e = np.exp(power - top[:, owner])
     f = np.maximum(np.add.reduceat(q * e, first, axis=1), _LEAST)
-    return _Means((top + np.log(f)).sum(axis=1), e / f[:, owner])
+    return (top + np.log(f)).sum(axis=1), e / f[:, owner]
 
 
 class _Paper:
@@ -59,10 +55,10 @@ class _Paper:
     def at(self, q: FloatArray, xi: float | None = None) -> Term:
         xi = self.xi if xi is None else xi
         r = np.array([-xi, 1.0 - xi])
-        found = _means(np.multiply.outer(r, self.weight), self.first, q)
-        log = found.log + r * self.bias
+        log, ratio = _means(np.multiply.outer(r, self.weight), self.first, q)
+        log = log + r * self.bias
         total = float(np.logaddexp(*log))
-        share = np.exp(log - total)[:, None] * found.ratio
+        share = np.exp(log - total)[:, None] * ratio
         by_weight = q * (xi + r @ share)
         value = xi * (self.bias + float(q @ self.weight)) + total
         return Term(value, xi * self.weight + share.sum(axis=0), float(np.exp(log[1] - total)), by_weight)
@@ -90,9 +86,9 @@ class _Series:
         self.power = np.vstack([power, np.where(causes, -1e4, 0.0)])  # e^-10,000 is 0
 
     def at(self, q: FloatArray) -> Term:
-        found = _means(self.power, self.first, q)
-        mean = np.exp(found.log)
-        part = (self.coefficient * mean)[:, None] * found.ratio
+        log, ratio = _means(self.power, self.first, q)
+        mean = np.exp(log)
+        part = (self.coefficient * mean)[:, None] * ratio
         slope = float(gates.dt(NOISY_OR, np.array(self.bias))) * mean[-1]
         slope += float((self.nodes * self.coefficient[:-1]) @ (mean[-1] - mean[:-1]))
         by_weight = q * (-self.nodes @ part[:-1])
