@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray, States
+from sbnet._types import IndexArray, States
 from sbnet.errors import not_among
 from sbnet.exact.probability import sample
 from sbnet.model.network import Network
@@ -26,7 +26,7 @@ class Association(NamedTuple):
 
 
 def associations(
-    network: Network, *, about: str | None = None, among: Iterable[str] | None = None, seed: int = 0
+    network: Network, *, about: str | None = None, among: Iterable[str] | None = None
 ) -> list[Association]:
     """Pairs of variables by their mutual information, the strongest first.
 
@@ -44,7 +44,7 @@ def associations(
     else:
         i = network.index(about)
         pairs = sorted((min(i, j), max(i, j)) for j in place if j != i)
-    rows = sample(network, _DRAWS, rng=seed)
+    rows = sample(network, _DRAWS, rng=0)
     found = [
         Association(place[i], place[j], mutual_information(rows[:, [i, j]], network.n_states[[i, j]]), (i, j) in joined)
         for i, j in pairs
@@ -52,10 +52,10 @@ def associations(
     return sorted(found, key=lambda one: -one.nats)
 
 
-def mutual_information(pairs: States, n_states: IndexArray, weights: FloatArray | None = None) -> float:
+def mutual_information(pairs: States, n_states: IndexArray) -> float:
     """Mutual information of two columns of states, less its bias in a sample of this size (Miller & Madow 1955)."""
     n, m = n_states.tolist()
-    counts = np.bincount(pairs[:, 0].astype(np.int64) * m + pairs[:, 1], weights, n * m).reshape(n, m)
+    counts = np.bincount(pairs[:, 0].astype(np.int64) * m + pairs[:, 1], minlength=n * m).reshape(n, m)
     total = counts.sum()
     if not total:
         return 0.0
