@@ -16,7 +16,7 @@ from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError, not_among
 from sbnet.estimators import _choosing, _given, _large, _learning, _reading, _recognition
 from sbnet.estimators._completing import Completion, together
-from sbnet.estimators._given import PLAIN, Given
+from sbnet.estimators._given import Given
 from sbnet.estimators._recognition import Recognition
 from sbnet.estimators._rows import Rows, columns, place
 from sbnet.estimators.settings import Settings
@@ -30,8 +30,10 @@ from sbnet.model.mixtures import NetworkMixture, log_mean
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import pool
 from sbnet.parallel.lazy import is_lazy
+from sbnet.tables import frames
 from sbnet.tables.frames import Array
-from sbnet.tables.schema import Schema
+from sbnet.tables.kinds import WORDS, yes_or_no
+from sbnet.tables.schema import Column, Schema
 from sbnet.tables.words import shown
 
 Member = tuple[Network, Recognition | None]
@@ -45,7 +47,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
     report_: Any
     networks_: Any
     recognitions_: tuple[Recognition | None, ...]
-    schema_: Schema | None
+    schema_: Schema
     _n_hidden: int
 
     def __sklearn_tags__(self) -> Any:
@@ -60,43 +62,28 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _names(self) -> tuple[str, ...]:
         """The names of the columns; by default those that :func:`sbnet.layered` gives its units."""
-        if self.schema_ is not None:
-            return self.schema_.names
-        names = getattr(self, "feature_names_in_", None)
-        return tuple(f"x{k}" for k in range(self.n_features_in_)) if names is None else tuple(names)
+        return self.schema_.names
 
     def _table(self, X: Any, *, reset: bool, y: Any = "no_validation", sample_weight: Any = None) -> tuple[Given, Any]:
         """A checked table as rows of states, and `y`; with `reset`, how its columns are read is learned and kept."""
-        settings = self._settings()
-        if reset or self.schema_ is not None:
-            return self._by_schema(settings, X, y, reset=reset, sample_weight=sample_weight)
-        sheet, values = _given.checked(self, X, missing=settings.missing)
-        names = self._names()
-        return Given(values, _given.cells(sheet, values, names), (PLAIN,) * len(names)), y
-
-    def _by_schema(self, settings: Settings, X: Any, y: Any, *, reset: bool, sample_weight: Any) -> tuple[Given, Any]:
-        """A table as rows of states, by the schema, which is learned with `reset`."""
+        settings, has_target = self._settings(), not (isinstance(y, str) and y == "no_validation")
         X = _reading.checked(self, X, reset=reset)
-        has_target = not (isinstance(y, str) and y == "no_validation")
-        if has_target:
-            y = _reading.target(self, X, y)
+        y = _reading.target(self, X, y) if has_target else y
         if reset:
             weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-            self.schema_ = _reading.learned(
-                self, X, settings.columns, settings.missing, weights, y if has_target else None
-            )
+            classes = y if has_target else None
+            self.schema_ = _reading.learned(self, X, settings.columns, settings.missing, weights, classes)
             if settings.verbose:
                 print(self.schema_, file=sys.stderr)
-        assert self.schema_ is not None
         cells = _reading.encoded(self.schema_, X)
         if not self._is_binary():
             return Given(cells, cells, ()), y
         return Given(_given.stacked(X, self.schema_, cells), cells, _given.codings_of(self.schema_)), y
 
     def _is_binary(self) -> bool:
-        """Is every column a variable of two states? Then networks may have hidden variables and several orders."""
+        """Is every column a variable of two states? Then networks may have hidden variables."""
         schema = self.schema_
-        return schema is None or (len(schema.variables) == len(schema.columns) and bool((schema.n_states == 2).all()))
+        return len(schema.variables) == len(schema.columns) and bool((schema.n_states == 2).all())
 
     def _read_rows(self, X: Any, sample_weight: Any, *, reset: bool = True) -> Rows:
         return self._rows(self._table(X, reset=reset, sample_weight=sample_weight)[0], sample_weight)
@@ -106,8 +93,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         weights: FloatArray = _check_sample_weight(sample_weight, table.cells, dtype=np.float64)
         if np.any(weights < 0.0) or not np.any(weights > 0.0):
             raise ParameterError("sample_weight must not be negative, nor zero in all rows")
-        schema = self.schema_
-        variables = {} if schema is None or self._is_binary() else {one.name: one for one in schema.variables}
+        variables = {} if self._is_binary() else {one.name: one for one in self.schema_.variables}
         rows, label = Rows(table.cells, weights, self._names(), variables=variables), self._label()
         if label is None:
             return rows
@@ -157,9 +143,8 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
 
     def _places(self, network: Network) -> list[Place]:
         """The columns as units of the network."""
-        found, names = [], self._names()
-        codings = (PLAIN,) * len(names) if self.schema_ is None else _given.codings_of(self.schema_)
-        for name, coding in zip(names, codings, strict=True):
+        found = []
+        for name, coding in zip(self._names(), _given.codings_of(self.schema_), strict=True):
             words = tuple(shown(value).strip("'") for value in (coding.zero, coding.one))
             found.append(Place(name, columns(network, (name,)), BINARY, words))
         return found
@@ -223,7 +208,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         `rng` by draws.
         """
         schema = self.schema_
-        assert schema is not None
         cells, names = self._table(X, reset=False)[0].cells, schema.names
         some, units = np.flatnonzero((cells == HIDDEN).any(axis=1)), columns(network, names)
         rows, probabilities = cells.copy(), None
@@ -295,7 +279,9 @@ class FromNetworks:
             estimator.feature_names_in_ = np.array(names, dtype=object)
         estimator.network_, estimator.networks_ = mixture.networks[0], mixture.networks
         estimator.recognitions_ = (None,) * len(mixture)
-        estimator.schema_ = estimator.report_ = estimator.held_out_bounds_ = None
+        missing = (*frames.missing_values(arguments.get("missing") or ()), -1.0)
+        estimator.schema_ = Schema(tuple(_column(mixture.networks[0], name) for name in names), "array", missing)
+        estimator.report_ = estimator.held_out_bounds_ = None
         estimator.bounds_, estimator.n_iter_, estimator.n_samples_seen_ = np.empty(0), 0, 0.0
         # mixture variables come after columns
         estimator._n_hidden = next(k for k, name in enumerate(estimator.network_.names) if name in set(names))
@@ -303,3 +289,11 @@ class FromNetworks:
         estimator._optimizer_state, estimator.draw_networks_ = None, ()
         made: Self = estimator
         return made
+
+
+def _column(network: Network, name: str) -> Column:
+    """How a variable of a network is read: 0 and 1, or the names of its states."""
+    states = network.states[name]
+    if states == ("no", "yes"):
+        return yes_or_no(name)
+    return Column(name, WORDS, states, cells=tuple((state,) for state in states))

@@ -1,4 +1,4 @@
-"""A table given to an estimator: checked by scikit-learn's rules, with names, and read as zeros and ones."""
+"""A table of columns of two values each: its cells as they came, and filled in."""
 
 from __future__ import annotations
 
@@ -9,16 +9,11 @@ from typing import Any
 import narwhals.stable.v2 as nw
 import numpy as np
 from sklearn.utils._set_output import _get_output_config
-from sklearn.utils.validation import check_array, validate_data
 
-from sbnet._types import HIDDEN, BoolArray, FloatArray, States
-from sbnet.errors import TableError
-from sbnet.parallel.blocks import row_blocks
+from sbnet._types import HIDDEN, States
 from sbnet.tables import frames
 from sbnet.tables.schema import Schema, column_name
 from sbnet.tables.words import bit, shown
-
-_FINITE = {"ensure_all_finite": "allow-nan"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,65 +60,6 @@ class Given:
         return filled
 
 
-def checked(estimator: Any, X: Any, *, missing: Any) -> tuple[frames.Sheet, frames.Array]:
-    """The columns of a table and their cells in one array, where a network has its names and no schema does."""
-    gone = frames.missing_values(missing)
-    sheet = _sheet(X, gone)
-    if sheet is None:  # numbers, or what scikit-learn knows best how to refuse
-        values = frames.without(validate_data(estimator, X, reset=False, dtype=np.float64, **_FINITE), gone)
-        return frames.from_array(values), values
-    if frames.as_frame(X) is not None:
-        validate_data(estimator, X, reset=False, skip_check_array=True)  # names, and their order
-    elif sheet.names is not None:
-        sheet = _by_name(estimator, sheet)
-    else:
-        validate_data(estimator, np.empty((sheet.n_rows, len(sheet.columns))), reset=False, skip_check_array=True)
-    sheet = replace(sheet, columns=list(sheet.columns))  # read once
-    dated = next((column.name for column in sheet.columns if column.dates), None)
-    if dated is not None:
-        raise frames.dates(dated)
-    values = _stacked(sheet)
-    kind = None if values.dtype.kind == "O" else np.float64
-    return sheet, check_array(values, input_name="X", dtype=kind, estimator=estimator, **_FINITE)
-
-
-def cells(sheet: frames.Sheet, values: frames.Array, names: tuple[str, ...]) -> States:
-    """0, 1 or -1 for each cell of zeros and ones."""
-    if values.dtype.kind == "f":
-        states: States = np.empty(values.shape, dtype=np.int8)
-        good = True
-        for block in row_blocks(*values.shape):
-            states[block], right = _zeros_and_ones(values[block])
-            good = good and bool(right.all())
-        if good:
-            return states
-    columns = []
-    for k, name in enumerate(names):
-        column = sheet.columns[k]
-        read, known = _zeros_and_ones(column.values if column.is_number else _numbers(column.values.tolist()))
-        if not known.all():
-            strange = int(np.flatnonzero(~known)[0])
-            cell = shown(column.values[strange])
-            raise TableError(
-                f"column {k} ({name!r}) holds {cell} {sheet.row(strange)}; in fit it was {PLAIN}. "
-                f"Ways out: recode it, or missing=[{cell}] if it marks a missing cell"
-            )
-        columns.append(read)
-    return np.column_stack(columns)
-
-
-def _zeros_and_ones(numbers: FloatArray) -> tuple[States, BoolArray]:
-    """0, 1, and -1 for NaN; and which numbers are one of these."""
-    observed = (numbers == 0.0) | (numbers == 1.0)
-    return np.where(observed, numbers, HIDDEN).astype(np.int8), observed | np.isnan(numbers)
-
-
-def _numbers(values: list[Any]) -> FloatArray:
-    """The numbers that words spell; infinity where they spell none."""
-    found = [np.nan if value is None else frames.as_number(value) for value in values]
-    return np.array([np.inf if number is None else number for number in found])
-
-
 def as_asked(estimator: Any, filled: frames.Array, X: Any) -> Any:
     """An array; or, if words and numbers are in it and a data frame was asked for, one with a type for each column."""
     kind = _get_output_config("transform", estimator)["dense"]
@@ -134,32 +70,6 @@ def as_asked(estimator: Any, filled: frames.Array, X: Any) -> Any:
     given = frames.as_frame(X)
     index = None if given is None else getattr(given.to_native(), "index", None)
     return frame.set_axis(index) if kind == "pandas" and index is not None else frame
-
-
-def _sheet(X: Any, gone: tuple[Any, ...]) -> frames.Sheet | None:
-    """The columns of a frame, of records, or of an array with words in it; None for other things."""
-    if frames.as_frame(X) is not None or frames.is_records(X) or getattr(getattr(X, "dtype", None), "names", None):
-        return frames.sheet(X, gone)
-    if hasattr(X, "toarray"):
-        return None
-    try:
-        array = frames.as_array(X)
-    except TableError:
-        return None
-    return frames.from_array(array, gone) if array.ndim == 2 and array.dtype.kind in "OSU" and array.size else None
-
-
-def _by_name(estimator: Any, sheet: frames.Sheet) -> frames.Sheet:
-    """Records have names but no order: the columns in the order of the table that was learned from."""
-    names = sheet.names or ()
-    wanted = getattr(estimator, "feature_names_in_", None)
-    if wanted is None or set(names) - set(wanted):
-        strange = names[0] if wanted is None else min(set(names) - set(wanted))
-        raise TableError(f"the records name a column {strange!r}, which the table that was learned from did not have")
-    place = {name: k for k, name in enumerate(names)}
-    nothing: FloatArray = np.full(sheet.n_rows, np.nan)
-    columns = [sheet.columns[place[name]] if name in place else frames.Column(name, nothing) for name in wanted]
-    return frames.Sheet(tuple(wanted), columns, sheet.n_rows, lambda r, k: columns[k].values[r])
 
 
 def _stacked(sheet: frames.Sheet) -> frames.Array:

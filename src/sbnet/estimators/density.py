@@ -287,7 +287,7 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
         names = self._names()
         cells = [rows[:, columns(network, names)] for network, rows in zip(self.networks_, parts, strict=True)]
         drawn = np.array(cells)[which, np.arange(n_samples)]
-        if self.schema_ is None or (self.schema_.table == "array" and self.schema_.is_binary):
+        if self.schema_.table == "array" and self.schema_.is_binary:
             return drawn.astype(np.float64)
         return self.schema_.decode(drawn, rng)
 
@@ -311,10 +311,7 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
         names = self._names()
         if column not in names:
             raise ParameterError(f"column: {not_among(column, names, 'the variables')}")
-        if self.schema_ is None:
-            cells = self._table(X, reset=False)[0].cells.copy()
-        else:  # by name: a question may leave columns out
-            cells = _reading.encoded(self.schema_, X)
+        cells = _reading.encoded(self.schema_, X)  # by name: a question may leave columns out
         cells[:, names.index(column)] = HIDDEN
         parts, logs = [], []
         for network in self.networks_:

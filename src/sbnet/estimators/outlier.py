@@ -160,7 +160,7 @@ class SBNOutlier(ScoresRows, OutlierMixin, FromTemplate):  # type: ignore[misc]
 
     def _explained(self) -> list[Place]:
         """The columns, each with its states."""
-        if self.schema_ is None or self._is_binary():
+        if self._is_binary():
             return self._places(self.network_)
         found = []
         for column in self.schema_.variables:
