@@ -124,13 +124,18 @@ def test_parts_add_up(density: SBNDensity) -> None:
     assert parts.score(frame) == pytest.approx(density.score(frame), abs=0.1)
 
 
-def test_long_streams_are_learned_from_a_sample(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_streams_are_learned_from_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_large, "CELLS", 0)
-    density = SBNDensity(random_state=0, columns={"age": "ignore"}).fit(
-        lambda: (passengers(11_000, k) for k in range(2))
-    )
-    assert density.n_samples_seen_ == 20_000
-    assert np.isfinite(density.score(passengers(20)))
+    monkeypatch.setattr(_large, "LIMIT", 500)
+
+    def blocks():
+        return (passengers(2_000, k).drop(columns="age") for k in range(4))
+
+    density = SBNDensity(random_state=0).fit(blocks)
+    sample = SBNDensity(random_state=0).fit(passengers(500).drop(columns="age"))
+    assert density.n_samples_seen_ == 8_000
+    test = passengers(2_000, 9).drop(columns="age")
+    assert density.score(test) > sample.score(test)
 
 
 def test_copies_and_pickles_are_the_same(density: SBNDensity) -> None:

@@ -61,7 +61,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         raise NotImplementedError
 
     def _names(self) -> tuple[str, ...]:
-        """The names of the columns; by default those that :func:`sbnet.layered` gives its units."""
+        """The names of the columns that are variables."""
         return self.schema_.names
 
     def _table(self, X: Any, *, reset: bool, y: Any = "no_validation", sample_weight: Any = None) -> tuple[Given, Any]:
@@ -75,10 +75,7 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
             self.schema_ = _reading.learned(self, X, settings.columns, settings.missing, weights, classes)
             if settings.verbose:
                 print(self.schema_, file=sys.stderr)
-        cells = _reading.encoded(self.schema_, X)
-        if not self._is_binary():
-            return Given(cells, cells, ()), y
-        return Given(_given.stacked(X, self.schema_, cells), cells, _given.codings_of(self.schema_)), y
+        return Given(X, self.schema_, _reading.encoded(self.schema_, X)), y
 
     def _is_binary(self) -> bool:
         """Is every column a variable of two states? Then networks may have hidden variables."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import narwhals.stable.v2 as nw
@@ -32,25 +32,26 @@ PLAIN = Coding(0.0, 1.0)
 
 @dataclass(frozen=True)
 class Given:
-    """The cells of a table as they came, numbers with NaN or objects with None, and as 0, 1 or -1 (not observed)."""
+    """A table as it came, and its cells as states; -1 where they are not observed."""
 
-    values: frames.Array
+    table: Any
+    schema: Schema
     cells: States
-    codings: tuple[Coding, ...]
 
     def fill(self, means_of: Callable[[States], Any], certain: bool = False) -> frames.Array:
-        """The table with means of the missing cells in their places, for the rows that have some.
+        """A table of columns of two values with means of the missing cells in their places.
 
         A column of zeros and ones takes means as they are, unless an answer is to be `certain`; between two other
         values there is none, and the more probable one is filled in.
         """
         rows = np.flatnonzero((self.cells == HIDDEN).any(axis=1))
+        filled, codings = _stacked(self.table, self.schema, self.cells), codings_of(self.schema)
         if not len(rows):
-            return self.values.copy()
+            return filled
         found = means_of(self.cells[rows])
-        words = any(isinstance(value, str) for coding in self.codings for value in (coding.zero, coding.one))
-        filled = self.values.astype(object if words else self.values.dtype)  # a column of words may hold none here
-        for k, coding in enumerate(self.codings):
+        words = any(isinstance(value, str) for coding in codings for value in (coding.zero, coding.one))
+        filled = filled.astype(object if words else filled.dtype)  # a column of words may hold none here
+        for k, coding in enumerate(codings):
             missing = rows[self.cells[rows, k] == HIDDEN]
             means = found[self.cells[rows, k] == HIDDEN, k]
             if coding == PLAIN and not certain:
@@ -72,21 +73,6 @@ def as_asked(estimator: Any, filled: frames.Array, X: Any) -> Any:
     return frame.set_axis(index) if kind == "pandas" and index is not None else frame
 
 
-def _stacked(sheet: frames.Sheet) -> frames.Array:
-    """All cells in one array: of numbers, if all columns are."""
-    columns = sheet.columns
-    if not columns:
-        return np.empty((sheet.n_rows, 0))
-    if all(column.is_number for column in columns):
-        return np.column_stack([column.values for column in columns])
-    stacked = np.empty((sheet.n_rows, len(columns)), dtype=object)
-    for k, column in enumerate(columns):
-        missing = np.isnan(column.values) if column.is_number else np.zeros(sheet.n_rows, dtype=bool)
-        stacked[:, k] = column.values
-        stacked[missing, k] = None
-    return stacked
-
-
 def codings_of(schema: Schema) -> tuple[Coding, ...]:
     """The two values of each column of a binary table."""
     found = []
@@ -97,19 +83,17 @@ def codings_of(schema: Schema) -> tuple[Coding, ...]:
     return tuple(found)
 
 
-def stacked(X: Any, schema: Schema, cells: States) -> frames.Array:
+def _stacked(X: Any, schema: Schema, cells: States) -> frames.Array:
     """The cells of a binary table as they came, in one array: numbers with NaN, or objects with None."""
     sheet = frames.sheet(X, schema.missing_values)
-    if sheet.names is None:
-        columns = list(sheet.columns)
-    else:
-        place = {column_name(sheet, k): k for k in range(len(sheet.columns))}
+    columns = list(sheet.columns)
+    if sheet.names is not None:
+        place = {column_name(sheet, k): k for k in range(len(columns))}
         nothing = frames.Column("", np.full(sheet.n_rows, np.nan))
-        columns = [sheet.columns[place[name]] if name in place else nothing for name in schema.names]
-    values = _stacked(replace(sheet, columns=columns))
-    missing = cells == HIDDEN
-    if values.dtype.kind == "f":
-        values = np.where(missing, np.nan, values)
-    else:
-        values[missing] = None
+        columns = [columns[place[name]] if name in place else nothing for name in schema.names]
+    numbers = all(column.is_number for column in columns)
+    values = np.empty(cells.shape, dtype=np.float64 if numbers else object)
+    for k, column in enumerate(columns):
+        values[:, k] = column.values
+    values[cells == HIDDEN] = np.nan if numbers else None
     return values

@@ -41,8 +41,10 @@ if TYPE_CHECKING:
 
 LIMIT, CELLS = 20_000, 5_000_000
 """Rows that are looked at in one place; more of them where columns are few, up to so many cells."""
-EPOCHS = 5
-"""Passes over all rows, after the network of the sample, where `epochs` is left to be chosen."""
+EPOCHS, GENTLE = 5, 0.003
+"""Passes over all rows, after the network of the sample, where `epochs` is left to be chosen; and the rate where there
+are variables with more than two states, whose regressions have been solved.
+"""
 
 
 def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
@@ -51,7 +53,7 @@ def fit_one(estimator: SBNEstimator, X: Any, sample_weight: Any) -> tuple[np.ran
     source = (_Blocks if is_stream(X) else _Partitions)(X, sample_weight, settings)
     rows = estimator._read_rows(source.sample, source.weights)
     generator, weight = estimator._fit_rows(rows)
-    if source.is_all or not estimator._is_binary():  # variables with states are learned from the sample alone
+    if source.is_all:
         return generator, weight
     result = _go_on(estimator, estimator.network_, source, rows, generator)
     estimator.network_, estimator.networks_ = result.network, (result.network,)
@@ -100,6 +102,8 @@ def _go_on(
     settings, report = estimator._settings(), getattr(estimator, "report_", None)
     if report is not None:  # the scales that the sample has chosen
         settings = replace(settings, prior=report.priors)
+    if not network.is_binary and settings.steps_are_ours:
+        settings = replace(settings, learning_rate=GENTLE)
     settings = replace(settings, batch_size=max(settings.batch_size, source.fewest))
     epochs = source.epochs if is_auto(settings.epochs) else settings.epochs
     elsewhere = source.states(estimator, network), source.settings

@@ -182,7 +182,7 @@ def learn(
         "batch_size": settings.batch_size,
         "solver": solver_for(settings, network, rows.names),
         "prior": None if penalty is None else penalty.times(prior_share),
-        "frozen": frozen(network, rows),
+        "frozen": frozen(network, rows) if rows.unseen.any() else (),
         "rng": generator,
         "progress": bool(settings.verbose) and not quiet,
     }

@@ -39,13 +39,6 @@ class Rows:
         """Is there a cell that is not observed?"""
         return bool((self.cells == HIDDEN).any())
 
-    def divide(self, fraction: float, rng: np.random.Generator) -> tuple[Rows, Rows]:
-        """Rows to learn from and a share of them to hold out, at least one of each."""
-        n = len(self.cells)
-        out: BoolArray = np.zeros(n, dtype=np.bool_)
-        out[rng.permutation(n)[: min(max(1, round(fraction * n)), n - 1)]] = True
-        return self.keep(~out), self.keep(out)
-
     def keep(self, chosen: BoolArray | IndexArray) -> Rows:
         """Some of the rows."""
         return replace(self, cells=self.cells[chosen], weights=self.weights[chosen])

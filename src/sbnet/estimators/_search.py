@@ -137,8 +137,9 @@ class Report(Made):
 
     @property
     def priors(self) -> dict[str, Any]:
-        """By group of edges; without scales of their own for strong weights."""
-        assert self.scales is not None
+        """By group of edges; without scales of their own for strong weights, and without penalties by column."""
+        if self.scales is None:
+            return {}
         sparse, spread = Laplace(self.scales.autoregressive), self.scales.spread
         beside = sparse if np.isinf(spread) else sparse.penalty + Gaussian(spread).penalty
         return {"autoregressive": beside, "hidden": Laplace(self.scales.hidden)}

@@ -171,7 +171,7 @@ class SBNDensity(FromNetworks, ScoresRows, TransformerMixin, DensityMixin, SBNEs
         X : array-like or data frame of shape (n_samples, n_features)
             NaN where a cell is missing. Or a Dask collection, or a stream of tables as in :func:`sbnet.fit`: what has
             to be seen at once is decided from 20,000 of their rows, or as many as have five million cells, and all are
-            learned from after that (where columns have more than two states, those rows alone).
+            learned from after that.
         y : ignored
             Not used.
         sample_weight : array-like of shape (n_samples,), optional
