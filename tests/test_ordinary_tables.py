@@ -82,6 +82,18 @@ def test_a_number_is_what_is_expected_and_not_what_is_commonest():
     assert 2 not in imputer.set_params(strategy="mode").transform(asked)["size"].tolist()
 
 
+@pytest.mark.parametrize(("apart", "low", "high"), [(1.0, 0.3, 0.6), (12.0, -3.0, 3.0)])
+def test_a_number_is_its_mean_unless_that_contradicts_the_word_beside_it(apart, low, high):
+    """Both are missing: 1.0 apart any number may stand beside either word, 12.0 apart none beside both."""
+    rng = np.random.default_rng(0)
+    second = rng.random(3000) < 0.45
+    frame = pd.DataFrame({"word": np.where(second, "b", "a"), "size": rng.normal(apart * second)})
+    asked = pd.DataFrame({"word": [None], "size": [np.nan]})
+    filled = SBNImputer(random_state=0).fit(frame).transform(asked)
+    assert filled["word"][0] == "a"
+    assert low < filled["size"][0] < high
+
+
 def test_a_density_fills_in_tables_of_any_columns(imputer, holes):
     given, _ = holes
     density = SBNDensity(random_state=0).fit(given)

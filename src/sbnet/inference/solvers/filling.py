@@ -3,7 +3,7 @@
 The most probable value of each cell by itself may contradict that of another: two copies of a column would differ. The
 most probable completion of a row as a whole may be an odd one where many are about equally probable. Of the completions
 of a row, that one is taken which has the most cells right in the mean over all of them. A number is better filled in by
-what is expected of it, given the other cells of its row, those that were filled in among them.
+what is expected of it, among the states that do not contradict what was filled in for the words of its row.
 """
 
 from __future__ import annotations
@@ -18,6 +18,9 @@ from sbnet.inference import Solution, Status
 from sbnet.inference.solvers.row_completions import MOST, complete
 from sbnet.kernels.codes import TABLE
 from sbnet.model.network import Network
+
+_ODD = 0.03
+"""A state contradicts the other cells if it has less than this share of the probability of the likeliest one."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +46,8 @@ class Completed:
 
 
 def fill(network: Network, states: States, numbers: IndexArray, *, most: int = MOST) -> Filled:
-    """Every row with its missing cells filled in; the probabilities of `numbers` are those given all other variables as
-    they were filled in.
+    """Every row with its missing cells filled in; the probabilities of `numbers` are without the states that contradict
+    the other variables as they were filled in.
     """
     found = complete(network, states, most=most)
     each = [found.probabilities(v, int(n)) for v, n in enumerate(network.n_states)]
@@ -60,7 +63,10 @@ def fill(network: Network, states: States, numbers: IndexArray, *, most: int = M
         others[:, free] = states[:, free]
         again = complete(network, others, asked=numbers, most=most)
         for v in numbers.tolist():
-            each[v] = again.probabilities(v, int(network.n_states[v]))
+            given = again.probabilities(v, int(network.n_states[v]))
+            kept = np.where(given >= _ODD * given.max(axis=1, keepdims=True), each[v], 0.0)
+            total = kept.sum(axis=1, keepdims=True)
+            each[v] = np.where(total > 0.0, kept / np.where(total > 0.0, total, 1.0), given)
     return Filled(whole, each)
 
 
