@@ -94,6 +94,41 @@ def test_a_number_is_its_mean_unless_that_contradicts_the_word_beside_it(apart, 
     assert low < filled["size"][0] < high
 
 
+@pytest.fixture(scope="module")
+def measured():
+    """The same temperature three times, and a whole number of months beside years."""
+    rng, n = np.random.default_rng(0), 400
+    celsius, years = rng.normal(15, 8, n).round(1), rng.integers(20, 60, n)
+    frame = pd.DataFrame({"celsius": celsius, "fahrenheit": 1.8 * celsius + 32, "months": 12 * years, "years": years})
+    frame["again"], frame["near"] = celsius, celsius + rng.normal(0, 0.01, n)
+    return frame, frame.astype(float).mask(rng.random(frame.shape) < 0.3)
+
+
+@pytest.mark.parametrize("strategy", ["mean", "mode", "sample"])
+def test_copies_of_numbers_agree(measured, strategy):
+    frame, holes = measured
+    imputer = SBNImputer(random_state=0, strategy=strategy).fit(holes)
+    copies = {column.name: column.copy_of for column in imputer.schema_.columns}
+    assert copies == dict.fromkeys(frame, "") | {"fahrenheit": "celsius", "years": "months", "again": "celsius"}
+    whole = imputer.transform(holes)
+    assert not whole.isna().any().any()
+    assert ((whole == holes) | holes.isna()).all().all()
+    np.testing.assert_allclose(whole["fahrenheit"], 1.8 * whole["celsius"] + 32, atol=1e-9)
+    assert (whole["again"] == whole["celsius"]).all()
+    assert (whole["months"] == 12 * whole["years"]).all()
+    known = holes[["celsius", "fahrenheit", "again"]].notna().any(axis=1)
+    assert (whole["celsius"][known] == frame["celsius"][known]).all()
+
+
+def test_a_schema_says_which_numbers_are_copies_and_a_model_keeps_it(measured):
+    _, holes = measured
+    schema = SBNDensity(random_state=0).fit(holes).schema_
+    assert "numbers, a copy of celsius" in str(schema["again"])
+    kept = type(schema).from_dict(json.loads(json.dumps(schema.to_dict())))
+    assert kept["fahrenheit"].copy_of == "celsius"
+    assert kept["fahrenheit"].line == pytest.approx((1.8, 32.0), abs=1e-9)
+
+
 def test_a_density_fills_in_tables_of_any_columns(imputer, holes):
     given, _ = holes
     density = SBNDensity(random_state=0).fit(given)
@@ -196,6 +231,18 @@ def test_infer_impute_and_exact_answers_agree(model, tmp_path, capsys):
     assert filled == {"survived": str(int(likeliest == "yes")), "sex": "female", "class": "Second", "pclass": "2",
                       "alive": likeliest}  # fmt: skip
     assert schema["fare"].kind == "numbers"
+
+
+def test_the_command_fills_in_copies_of_numbers_as_estimators_do(measured, tmp_path, capsys):
+    frame, _ = measured
+    table, learned, asked = (str(tmp_path / name) for name in ("t.csv", "t.sbn", "asked.csv"))
+    frame.to_csv(table, index=False)
+    assert main(["fit", table, "-o", learned, "--quiet"]) == 0
+    (tmp_path / "asked.csv").write_text("celsius,fahrenheit,months,years\n,77.0,,20\n21.3,,276,\n,,,\n")
+    hot, warm, nothing = csv.DictReader(io.StringIO(said(capsys, "impute", learned, asked)))
+    assert (float(hot["celsius"]), hot["months"], warm["fahrenheit"], warm["years"]) == (25.0, "240", "70.34", "23")
+    assert 1.8 * float(nothing["celsius"]) + 32 == pytest.approx(float(nothing["fahrenheit"]))
+    assert int(nothing["months"]) == 12 * int(nothing["years"])
 
 
 def test_a_question_is_answered_exactly_where_that_takes_a_few_seconds_at_most():

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import HIDDEN, FloatArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.cli import commands, rows
 from sbnet.cli.columns import TableColumn
 from sbnet.cli.models import read_model
@@ -19,7 +19,7 @@ from sbnet.errors import ParameterError, TableError
 from sbnet.inference.solvers.filling import fill
 from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.model.network import Network
-from sbnet.tables import frames, reading
+from sbnet.tables import copies, frames, reading
 from sbnet.tables.reading import Block, Source
 from sbnet.tables.words import bit
 
@@ -80,18 +80,25 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
     if not len(some):
         return filled
     whole, probabilities = _completed(table.network, states[some], columns)
-    for k, (column, kind) in enumerate(zip(columns, kinds, strict=True)):
-        own = np.flatnonzero(missing[some, k])
+    new = dict[str, tuple[BoolArray, list[Any]]]()
+    for k, column in enumerate(columns):
+        own = missing[some, k]
         if means:
-            values = [f"{p:.6g}" for p in probabilities[k][own, 1].tolist()]
-            new = [_as_cell(value, str if kind is str else float, column.name) for value in values]
+            cells: list[Any] = [f"{p:.6g}" for p in probabilities[k][own, 1].tolist()]
         elif column.column.cuts:
-            near = column.column.nearest(probabilities[k][own])
-            new = [_as_cell(cell, kind, column.name) for cell in near]
+            cells = column.column.nearest(probabilities[k][own])
         else:
-            new = [_as_cell(column.cell(s), kind, column.name) for s in whole[own, column.unit].tolist()]
-        for r, value in zip(some[own].tolist(), new, strict=True):
-            filled[column.position][r] = value
+            cells = [column.cell(s) for s in whole[own, column.unit].tolist()]
+        new[column.name] = missing[:, k], cells
+    if not means:
+        place = {column.name: column.position for column in columns}
+        own_columns = [column.column for column in columns]
+        copies.agree(own_columns, lambda name: frames.column(name, block.columns[place[name]]), new)
+    for column, kind in zip(columns, kinds, strict=True):
+        which, cells = new[column.name]
+        kind = str if kind is str else float if means else kind
+        for r, cell in zip(np.flatnonzero(which).tolist(), cells, strict=True):
+            filled[column.position][r] = _as_cell(cell, kind, column.name)
     return filled
 
 

@@ -76,6 +76,10 @@ class Column:
         Values that may have been meant otherwise.
     dtype : str
         The type of the column in its data frame.
+    copy_of : str
+        Of numbers: a column before it, in which they are a straight line without any error.
+    line : tuple of float
+        The slope and the start of that line.
     """
 
     name: str
@@ -87,6 +91,8 @@ class Column:
     cuts: tuple[float, ...] = ()
     doubts: tuple[str, ...] = ()
     dtype: str = ""
+    copy_of: str = ""
+    line: tuple[float, ...] = ()
 
     @property
     def is_variable(self) -> bool:
@@ -187,6 +193,7 @@ def listing(columns: Sequence[Column]) -> str:
     lines = [("column", "read as", "states", "missing")]
     for column in columns:
         kind = column.kind if column.is_variable else f"left out: {column.about}"
+        kind += f", a copy of {short_name(column.copy_of, 40)}" if column.copy_of else ""
         lines.append((short_name(column.name, 40), kind, _told(column), str(column.missing or "")))
     wide = [max(len(line[k]) for line in lines) for k in range(3)]
     return "\n".join("  ".join([*(line[k].ljust(wide[k]) for k in range(3)), line[3]]).rstrip() for line in lines)

@@ -25,7 +25,7 @@ from sbnet.errors import (
     in_line,
     short,
 )
-from sbnet.tables import frames, headers, restoring
+from sbnet.tables import copies, frames, headers, restoring
 from sbnet.tables.kinds import IGNORED, TICK_BOX, Column, Sample, decide, listing, yes_or_no
 from sbnet.tables.sizes import sizes
 
@@ -103,7 +103,7 @@ class Schema:
             found = [_decide(sheet, k, rows, counted, said, classes) for k in range(len(sheet.columns))]
         types = restoring.types(_unique(table), len(found))
         columns_ = tuple(replace(column, dtype=t) for column, t in zip(found, types, strict=True))
-        schema = cls(columns_, sheet.kind, gone, second, len(rows))
+        schema = cls(copies.marked(columns_, sheet, rows), sheet.kind, gone, second, len(rows))
         _warn(schema)
         return schema
 
@@ -185,8 +185,8 @@ class Schema:
         """The table as it is, but for missing cells, which have the values that rows of states stand for.
 
         Cells with values that were not there in fitting stay as they are. Given `probabilities` of states, rows by
-        states for each variable, a number is the one seen that is nearest to its mean. Columns that are
-        left out stay as they are too, but for those that never change.
+        states for each variable, a number is the one seen that is nearest to its mean. Columns that are copies of
+        one another agree. Columns that are left out stay as they are too, but for those that never change.
         """
         sheet = frames.sheet(_unique(table), self.missing_values)
         place, cells = self._matched(sheet), dict[str, tuple[BoolArray, list[Any]]]()
@@ -200,6 +200,8 @@ class Schema:
             else:
                 new = self.cells(column.name, states[own, v], rng)
             cells[column.name] = own, new
+        there = [column for column in self.columns if column.name in place]
+        copies.agree(there, lambda name: sheet.columns[place[name]], cells)
         for column in self.columns:
             if not column.is_variable and column.cells and (own := missing.get(column.name)) is not None and own.any():
                 cells[column.name] = own, [column.cells[0][0]] * int(own.sum())

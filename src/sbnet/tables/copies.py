@@ -1,0 +1,103 @@
+"""Columns of numbers that are copies of one another, in another unit perhaps: what is missing in one, another tells."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from sbnet._types import BoolArray, FloatArray, IndexArray
+from sbnet.tables import frames
+from sbnet.tables.kinds import NUMBERS, Column
+
+_SHARED, _ROWS, _COLUMNS = 20, 2_000, 1_000
+"""Rows in which two columns must both be seen; rows and columns that are looked at, at most."""
+_EXACT = 1e-11
+
+
+def marked(columns: Sequence[Column], sheet: frames.Sheet, rows: IndexArray) -> tuple[Column, ...]:
+    """The columns, with what those of numbers are copies of; numbers with a state for each value are told by states."""
+    made = list(columns)
+    own = [k for k, one in enumerate(made) if one.kind == NUMBERS and _is_plain(one)]
+    if 2 <= len(own) <= _COLUMNS:
+        numbers = np.column_stack([made[k].sizes(sheet.columns[k])[rows] for k in own])
+        for k, (u, *line) in found(numbers).items():
+            made[own[k]] = replace(made[own[k]], copy_of=made[own[u]].name, line=tuple(line))
+    return tuple(made)
+
+
+def _is_plain(column: Column) -> bool:
+    """Are its cells numbers, or figures alone, more of them than states?"""
+    try:
+        return len({float(cell) for own in column.cells for cell in own}) > len(column.states)
+    except ValueError:
+        return False
+
+
+def found(numbers: FloatArray) -> dict[int, tuple[int, float, float]]:
+    """By its place, a column that is a straight line in one before it: the place of that, the slope and the start.
+
+    Parameters
+    ----------
+    numbers : ndarray of float, rows by columns
+        NaN where a cell is missing.
+    """
+    numbers = numbers[:: max(len(numbers) // _ROWS, 1)]
+    seen = (~np.isnan(numbers)).astype(np.float64)
+    n = np.maximum(seen.sum(axis=0), 1.0)
+    middle = np.nansum(numbers, axis=0) / n
+    scale = np.sqrt(np.nansum((numbers - middle) ** 2, axis=0) / n)
+    scale[scale == 0.0] = 1.0
+    z = np.where(seen > 0.0, (numbers - middle) / scale, 0.0)
+    both, once, square = np.maximum(seen.T @ seen, 1.0), z.T @ seen, (z**2).T @ seen  # rows in which both are seen
+    joint, spread = z.T @ z - once * once.T / both, square - once**2 / both
+    alike = (both >= _SHARED) & (joint**2 > (1.0 - _EXACT) * spread * spread.T) & (spread > _EXACT * both)
+    copies = dict[int, tuple[int, float, float]]()
+    for k, u in zip(*np.nonzero(np.tril(alike, -1)), strict=True):
+        if k not in copies and u not in copies:
+            slope = joint[k, u] / spread[u, k]
+            start = (once[k, u] - slope * once[u, k]) / both[k, u]
+            line = slope * scale[k] / scale[u]
+            start = middle[k] + start * scale[k] - line * middle[u]
+            copies[int(k)] = int(u), float(_text(line)), float(_text(start)) if abs(start) > 1e-9 * scale[k] else 0.0
+    return copies
+
+
+def agree(
+    columns: Sequence[Column],
+    given: Callable[[str], frames.Column],
+    filled: Mapping[str, tuple[BoolArray, list[Any]]],
+) -> None:
+    """New cells, by column which rows and what they hold, made to follow from the copies of their columns."""
+    by_name = {column.name: column for column in columns}
+    pairs = [(one, by_name[one.copy_of]) for one in columns if one.copy_of in by_name]
+    whole = {one.name: one.sizes(given(one.name)).copy() for pair in pairs for one in pair}
+    for one, first in pairs:
+        slope, start = one.line
+        whole[first.name] = np.where(np.isnan(whole[first.name]), (whole[one.name] - start) / slope, whole[first.name])
+    for first in {pair[1].name: pair[1] for pair in pairs}.values():
+        _put(first, whole[first.name], filled)
+        if first.name in filled:
+            which, cells = filled[first.name]
+            whole[first.name][which] = [float(cell) for cell in cells]
+    for one, first in pairs:
+        _put(one, one.line[0] * whole[first.name] + one.line[1], filled)
+
+
+def _put(column: Column, wanted: FloatArray, filled: Mapping[str, tuple[BoolArray, list[Any]]]) -> None:
+    """New cells of a column, those that are wanted: as they were seen, or else as numbers of their type."""
+    if column.name not in filled:
+        return
+    which, cells = filled[column.name]
+    known = {_text(float(cell)): cell for own in column.cells for cell in own}
+    kind = type(next(iter(known.values())))
+    for k, number in enumerate(wanted[which].tolist()):
+        if number == number:
+            cells[k] = known.get(_text(number), round(number) if kind is int else kind(_text(number)))
+
+
+def _text(number: float) -> str:
+    """Twelve digits of it: what is left of copies after rounding."""
+    return f"{number:.12g}"
