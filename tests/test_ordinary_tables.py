@@ -94,6 +94,22 @@ def test_a_number_is_its_mean_unless_that_contradicts_the_word_beside_it(apart, 
     assert low < filled["size"][0] < high
 
 
+def test_categories_stay_as_they_are_and_new_ones_are_added_where_they_are_filled_in():
+    """Recognised as an order they would have become ordered, in the order of how often they are there or not."""
+    rng = np.random.default_rng(0)
+    size, word = rng.choice(["low", "medium", "high"], 200), rng.choice(["b", "a"], 200)
+    frame = pd.DataFrame({"size": pd.Categorical(size), "word": pd.Categorical(word, ["a", "b", "c"])})
+    holes = frame.mask(rng.random(frame.shape) < 0.2)
+    imputer = SBNImputer(random_state=0).fit(holes)
+    assert imputer.transform(holes).dtypes.equals(frame.dtypes)
+    lacking = pd.DataFrame({"size": pd.Categorical(["low", None]), "word": pd.Categorical(["a", None])})
+    filled = imputer.transform(lacking)
+    assert not filled.isna().any().any()
+    assert filled["word"].cat.categories[0] == "a"
+    plain = imputer.transform(lacking.astype(object))
+    assert plain["word"].astype(object).tolist() == filled["word"].astype(object).tolist()
+
+
 @pytest.fixture(scope="module")
 def measured():
     """The same temperature three times, and a whole number of months beside years."""
@@ -120,9 +136,12 @@ def test_copies_of_numbers_agree(measured, strategy):
     assert (whole["celsius"][known] == frame["celsius"][known]).all()
 
 
-def test_a_schema_says_which_numbers_are_copies_and_a_model_keeps_it(measured):
+def test_copies_of_numbers_agree_in_samples_and_a_model_keeps_which_they_are(measured):
     _, holes = measured
-    schema = SBNDensity(random_state=0).fit(holes).schema_
+    density = SBNDensity(random_state=0).fit(holes)
+    drawn, schema = density.sample(50), density.schema_
+    np.testing.assert_allclose(drawn["fahrenheit"], 1.8 * drawn["celsius"] + 32, atol=1e-9)
+    assert schema.decode([[-1] * len(schema.variables)]).isna().all().all()
     assert "numbers, a copy of celsius" in str(schema["again"])
     kept = type(schema).from_dict(json.loads(json.dumps(schema.to_dict())))
     assert kept["fahrenheit"].copy_of == "celsius"

@@ -32,7 +32,7 @@ def _is_plain(column: Column) -> bool:
     """Are its cells numbers, or figures alone, more of them than states?"""
     try:
         return len({float(cell) for own in column.cells for cell in own}) > len(column.states)
-    except ValueError:
+    except (TypeError, ValueError):
         return False
 
 
@@ -81,7 +81,7 @@ def agree(
         _put(first, whole[first.name], filled)
         if first.name in filled:
             which, cells = filled[first.name]
-            whole[first.name][which] = [float(cell) for cell in cells]
+            whole[first.name][which] = [np.nan if cell is None else float(cell) for cell in cells]
     for one, first in pairs:
         _put(one, one.line[0] * whole[first.name] + one.line[1], filled)
 
@@ -94,7 +94,7 @@ def _put(column: Column, wanted: FloatArray, filled: Mapping[str, tuple[BoolArra
     known = {_text(float(cell)): cell for own in column.cells for cell in own}
     kind = type(next(iter(known.values())))
     for k, number in enumerate(wanted[which].tolist()):
-        if number == number:
+        if number == number and cells[k] is not None:
             cells[k] = known.get(_text(number), round(number) if kind is int else kind(_text(number)))
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sbnet.tables import frames
+from sbnet.tables import copies, frames
 
 if TYPE_CHECKING:
     from sbnet.tables.schema import Schema
@@ -35,6 +35,8 @@ def table(schema: Schema, states: Any, rng: np.random.Generator | None) -> Any:
             cells[column.name] = schema.cells(column.name, states[:, place[column.name]], rng)
         else:
             cells[column.name] = [column.cells[0][0] if column.cells else None] * len(states)
+    unknown, every = frames.column("", [None] * len(states)), np.ones(len(states), np.bool_)
+    copies.agree(schema.columns, lambda _: unknown, {name: (every, own) for name, own in cells.items()})
     if schema.table == "mapping":
         return cells
     if schema.table == "records":
@@ -71,8 +73,13 @@ def filled(schema: Schema, given: Any, new: dict[int, tuple[str, Any, list[Any]]
         native, pandas = frame.to_native().copy(), importlib.import_module("pandas")
         for k, (name, which, cells) in new.items():
             label = native.columns[k]
-            fresh = _pandas(pandas, _replaced([None] * len(native), which, cells), schema[name]).set_axis(native.index)
-            old = native[label].astype(fresh.dtype) if schema[name].dtype == "category" else native[label]
+            old, every = native[label], _replaced([None] * len(native), which, cells)
+            if isinstance(old.dtype, pandas.CategoricalDtype):
+                known = set(old.cat.categories)
+                old = old.cat.add_categories([cell for cell in dict.fromkeys(cells) if cell not in known])
+                fresh = pandas.Series(every, native.index, old.dtype)
+            else:
+                fresh = _pandas(pandas, every, schema[name]).set_axis(native.index)
             native[label] = old.where(~which, fresh)
         return native
     import narwhals.stable.v2 as nw
