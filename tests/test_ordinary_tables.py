@@ -21,6 +21,7 @@ from sbnet.cli import main
 from sbnet.cli.infer_columns import ColumnAnswers
 from sbnet.estimators import SBNClassifier, SBNDensity, SBNImputer, SBNOutlier
 from sbnet.inference.associations import associations, mutual_information
+from sbnet.tables.schema import Schema
 from sbnet.tables.stored import schema_of
 
 pytestmark = pytest.mark.filterwarnings("ignore::sbnet.errors.CodingWarning")
@@ -250,6 +251,18 @@ def test_infer_impute_and_exact_answers_agree(model, tmp_path, capsys):
     assert filled == {"survived": str(int(likeliest == "yes")), "sex": "female", "class": "Second", "pclass": "2",
                       "alive": likeliest}  # fmt: skip
     assert schema["fare"].kind == "numbers"
+
+
+def test_columns_that_are_nearly_copies_or_seen_together_in_few_rows_are_none():
+    rng = np.random.default_rng(0)
+    x = rng.normal(1e6, 1.0, 60).round(3)
+    apart = np.arange(60) < 40
+    table = {"x": x, "near": x + rng.normal(0, 1e-5, 60), "less": -x / 7, "late": np.where(apart, np.nan, 2 * x)}
+    table |= {"early": np.where(apart, x + 3, np.nan)[::-1], "square": x * x, "text": [f"{one:.3f}" for one in x]}
+    schema = Schema.learn(table, {name: "numbers" for name in table})
+    copies = {column.name: column.copy_of for column in schema.columns if column.copy_of}
+    assert copies == {"less": "x", "late": "x", "text": "x"}
+    assert schema["less"].line == pytest.approx((-1 / 7, 0.0), rel=1e-9, abs=1e-4)
 
 
 def test_the_command_fills_in_copies_of_numbers_as_estimators_do(measured, tmp_path, capsys):

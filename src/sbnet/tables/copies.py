@@ -12,9 +12,10 @@ from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.tables import frames
 from sbnet.tables.kinds import NUMBERS, Column
 
-_SHARED, _ROWS, _COLUMNS = 20, 2_000, 1_000
+_SHARED, _ROWS, _COLUMNS = 20, 2_000, 200
 """Rows in which two columns must both be seen; rows and columns that are looked at, at most."""
-_EXACT = 1e-11
+_EXACT = 1e-9
+"""The error that rounding may leave, as a share of how far numbers are apart."""
 
 
 def marked(columns: Sequence[Column], sheet: frames.Sheet, rows: IndexArray) -> tuple[Column, ...]:
@@ -37,31 +38,22 @@ def _is_plain(column: Column) -> bool:
 
 
 def found(numbers: FloatArray) -> dict[int, tuple[int, float, float]]:
-    """By its place, a column that is a straight line in one before it: the place of that, the slope and the start.
-
-    Parameters
-    ----------
-    numbers : ndarray of float, rows by columns
-        NaN where a cell is missing.
+    """By its place, a column that is a straight line in one before it: the place of that, the slope and the start; of
+    rows by columns, NaN where a cell is missing.
     """
-    numbers = numbers[:: max(len(numbers) // _ROWS, 1)]
-    seen = (~np.isnan(numbers)).astype(np.float64)
-    n = np.maximum(seen.sum(axis=0), 1.0)
-    middle = np.nansum(numbers, axis=0) / n
-    scale = np.sqrt(np.nansum((numbers - middle) ** 2, axis=0) / n)
-    scale[scale == 0.0] = 1.0
-    z = np.where(seen > 0.0, (numbers - middle) / scale, 0.0)
-    both, once, square = np.maximum(seen.T @ seen, 1.0), z.T @ seen, (z**2).T @ seen  # rows in which both are seen
-    joint, spread = z.T @ z - once * once.T / both, square - once**2 / both
-    alike = (both >= _SHARED) & (joint**2 > (1.0 - _EXACT) * spread * spread.T) & (spread > _EXACT * both)
-    copies = dict[int, tuple[int, float, float]]()
-    for k, u in zip(*np.nonzero(np.tril(alike, -1)), strict=True):
-        if k not in copies and u not in copies:
-            slope = joint[k, u] / spread[u, k]
-            start = (once[k, u] - slope * once[u, k]) / both[k, u]
-            line = slope * scale[k] / scale[u]
-            start = middle[k] + start * scale[k] - line * middle[u]
-            copies[int(k)] = int(u), float(_text(line)), float(_text(start)) if abs(start) > 1e-9 * scale[k] else 0.0
+    numbers, copies = numbers[:: max(len(numbers) // _ROWS, 1)], dict[int, tuple[int, float, float]]()
+    for k, own in enumerate(numbers.T):
+        for u in (u for u in range(k) if u not in copies):
+            both = ~np.isnan(own - numbers[:, u])
+            x, y = numbers[both, u], own[both]
+            if len(x) < _SHARED or not np.ptp(x):
+                continue
+            low, high = x.argmin(), x.argmax()
+            slope = (y[high] - y[low]) / (x[high] - x[low])
+            start, size = y[low] - slope * x[low], np.ptp(y)
+            if slope and np.abs(slope * x + start - y).max() <= _EXACT * size:
+                copies[k] = u, float(_text(slope)), float(_text(start)) if abs(start) > _EXACT * size else 0.0
+                break
     return copies
 
 
