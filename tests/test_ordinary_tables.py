@@ -259,7 +259,7 @@ def test_columns_that_are_nearly_copies_or_seen_together_in_few_rows_are_none():
     apart = np.arange(60) < 40
     table = {"x": x, "near": x + rng.normal(0, 1e-5, 60), "less": -x / 7, "late": np.where(apart, np.nan, 2 * x)}
     table |= {"early": np.where(apart, x + 3, np.nan)[::-1], "square": x * x, "text": [f"{one:.3f}" for one in x]}
-    schema = Schema.learn(table, {name: "numbers" for name in table})
+    schema = Schema.learn(table, dict.fromkeys(table, "numbers"))
     copies = {column.name: column.copy_of for column in schema.columns if column.copy_of}
     assert copies == {"less": "x", "late": "x", "text": "x"}
     assert schema["less"].line == pytest.approx((-1 / 7, 0.0), rel=1e-9, abs=1e-4)
