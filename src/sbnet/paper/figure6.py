@@ -127,7 +127,7 @@ def _draw(figure: Figure, course: Course) -> None:
     ax = figure.subplots()
     epochs = EVERY * np.arange(len(course.bound))
     ax.plot(epochs, course.log_likelihood, color=SECOND, label="ln P(V), exact")
-    ax.plot(epochs, course.bound, color=FIRST, label="bound")
+    ax.plot(epochs, course.bound, "--", color=FIRST, label="bound")
     peak = int(course.log_likelihood.argmax())
     if course.fall > CLEARLY:  # the fall is small beside the rise before it: look at what is near the peak
         ax.plot(epochs[peak], course.log_likelihood[peak], "o", color=SECOND)
