@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from matplotlib.axes import Axes
 
@@ -39,7 +41,7 @@ def tornado(sensitivity: Sensitivity, *, n: int = 15, ax: Axes | None = None) ->
     shown = min(checks.whole("n", n, 1), len(sensitivity))
     ax = axes_of(ax, 6.4, 1.3 + 0.3 * shown)
     places, answer = np.arange(shown), sensitivity.answer
-    style = {"left": answer, "height": 0.6, "edgecolor": "white", "linewidth": 0}
+    style: dict[str, Any] = {"left": answer, "height": 0.6, "edgecolor": "white", "linewidth": 0}
     ax.barh(places, sensitivity.halved[:shown] - answer, color=NEGATIVE, hatch="////", label="odds halved", **style)
     ax.barh(places, sensitivity.doubled[:shown] - answer, color=POSITIVE, label="odds doubled", **style)
     ax.axvline(answer, color=INK, linewidth=0.8)
