@@ -13,7 +13,8 @@ import oracle
 import sbnet as sb
 from sbnet import plots
 from sbnet.cli import main
-from sbnet.decisions.sensitivity import _numbers, _with
+from sbnet.decisions.curves import with_family
+from sbnet.decisions.numbers import numbers_of
 from sbnet.errors import EvidenceError, ParameterError, SBNetError
 from strategies import seeds, state_networks, states_of
 
@@ -53,7 +54,7 @@ def test_derivatives_and_ranges_are_those_of_sums_over_all_states(case):
     columns = [c for i in range(network.n_units) if not network.parents(i) and row[i] < 0
                for c in range(network.columns_of(i).start, network.columns_of(i).stop)]  # fmt: skip
     numbers = {
-        number.title: _Moved(network, number) for name in network.names for number in _numbers(network.family(name))
+        number.title: _Moved(network, number) for name in network.names for number in numbers_of(network.family(name))
     }
     assert set(found.numbers) <= set(numbers)
     for title in rng.permutation(found.numbers)[:4].tolist():
@@ -74,7 +75,7 @@ class _Moved:
         self.network, self.value, self.top, self._changed = network, number.value, number.top, number.changed
 
     def changed(self, value):
-        return _with(self.network, self._changed(value))
+        return with_family(self.network, self._changed(value))
 
 
 def _check_range(number, said, row, columns):
@@ -160,9 +161,9 @@ def test_derivatives_by_weights_are_those_of_differences(state):
     )
     found = sb.sensitivity(net, {"lawn": state}, about="rain", of="lawn")
     assert len(found) == 6
-    for number in _numbers(net.family("lawn")):
+    for number in numbers_of(net.family("lawn")):
         low, high = (
-            sb.exact_posterior(_with(net, number.changed(number.value + step)), {"lawn": state})["rain"]
+            sb.exact_posterior(with_family(net, number.changed(number.value + step)), {"lawn": state})["rain"]
             for step in (-1e-5, 1e-5)
         )
         assert found[number.title].derivative == pytest.approx((high - low) / 2e-5, abs=1e-8)
@@ -241,3 +242,14 @@ def test_a_state_that_has_nothing_to_take_from_is_no_number():
     assert "flu → fever = mild" in found.numbers
     assert not {"flu → fever = high", "cold → fever = none"} & set(found.numbers)
     assert np.isfinite(found.derivative).all()
+
+
+def test_a_cause_that_is_only_reported_may_be_asked_about():
+    edges = {("flu", "fever"): 0.9, ("cold", "fever"): 0.2}
+    evidence = {"flu": (1.0, 4.0), "fever": 1}
+    net = sb.noisy_or(edges, leak=0.01, prior={"flu": 0.05, "cold": 0.1})
+    found = sb.sensitivity(net, evidence, about="flu")
+    assert found.answer == pytest.approx(sb.exact_posterior(net, evidence)["flu"])
+    other = sb.noisy_or(edges, leak=0.01, prior={"flu": 0.05 + 1e-6, "cold": 0.1})
+    slope = (sb.exact_posterior(other, evidence)["flu"] - found.answer) / 1e-6
+    assert found["prior of flu"].derivative == pytest.approx(slope, rel=1e-4)

@@ -1,38 +1,33 @@
 r"""How an answer moves with each number of a network: priors, links, leaks, entries of tables.
 
 P(evidence) and P(cause, evidence) are straight lines in each probability :math:`\theta` of the network, so that the
-answer is :math:`(a + b\theta) / (c + d\theta)` (Castillo, Gutiérrez & Hadi 1997). They are straight in all entries of
-one conditional distribution together: the derivative by P(v = k | parents) is P of the evidence and those states of
-the parents if v is held at k, so that a family takes one sum for each state, and gives all of its numbers at any value.
-A weight of a sigmoid unit moves several entries, by the chain rule.
+answer is :math:`(a + b\theta) / (c + d\theta)` (Castillo, Gutiérrez & Hadi 1997). A weight of a sigmoid
+unit moves several entries of its distribution, by the chain rule.
 """
 
 from __future__ import annotations
 
-import itertools
 import math
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, IndexArray
+from sbnet.decisions.answers import Present
+from sbnet.decisions.curves import Curve, Sums
+from sbnet.decisions.numbers import Number, numbers_of
 from sbnet.errors import EvidenceError, ParameterError, not_among, short
-from sbnet.exact.answers import LIMIT, exact_posterior
-from sbnet.kernels.codes import NAMES, NOISY_OR, SIGMOID, TABLE
+from sbnet.exact.answers import LIMIT
 from sbnet.model import roles
-from sbnet.model.conditional import Family
-from sbnet.model.gates import sigma
 from sbnet.model.network import Network
-from sbnet.model.probabilities import thresholds_of
 from sbnet.questions import printing
 from sbnet.questions.batches import framed
 from sbnet.questions.by_state import columns_at
 from sbnet.questions.evidence import OnePattern
 from sbnet.questions.printing import Readable, Reading
-from sbnet.questions.question import ask_one
 from sbnet.questions.reduction import live_variables
 from sbnet.questions.support import refusal
 
@@ -41,8 +36,6 @@ if TYPE_CHECKING:
 
 _MOST = 30_000
 """Numbers that are worked out."""
-_ROWS = 1 << 12
-"""Joint states of hidden parents up to which a family is taken as a whole; beyond, each number takes a sum."""
 _STEP = 1e-4
 """Half the distance of the two weights whose difference is a derivative there, in nats."""
 _FAR, _GRID = 40.0, 0.125
@@ -203,21 +196,19 @@ def sensitivity(
       leak of fever  0.01   -7.764      0.6559, 0.5470   0.0000 to 0.3007
       flu → fever    0.9    +0.2545     0.5926, 0.6263   0.4334 to 1.0000
     """
-    states = ask_one(network, evidence, None)
-    states.check_possible()
-    seen, chosen = states.given[0].copy(), set(roles.causes(network))
-    if states.conditions is not None:
-        seen[[report.unit for report in states.conditions.reports[0]]] = 0
+    present = Present.of(network, evidence)
+    named, chosen = present.findings, set(roles.causes(network))
+    seen = np.full(network.n_units, HIDDEN)
+    seen[[network.index(name) for name in named]] = 0
     target = None if about is None else _column(network, about)
     chosen |= set() if target is None else {int(network.columns[0][target])}
-    named = {network.names[i]: evidence_ for i, evidence_ in _given(network, evidence)}
-    hidden = sorted(i for i in chosen if network.names[i] not in named)
+    hidden = sorted(i for i in chosen if present.question.states[0, i] == HIDDEN)
     if not hidden or (target is not None and int(network.columns[0][target]) not in hidden):
         raise EvidenceError("the cause is observed; there is nothing to move. Ask about one that is hidden")
     seen[hidden] = 0
     small = network.subnetwork(np.flatnonzero(live_variables(network.model, seen)).tolist())
     causes = [network.names[i] for i in hidden]
-    now = _Sums.of(small, named, causes, limit)
+    now = Sums.of(small, named, causes, limit)
     if now.log_p == -math.inf:
         raise refusal()
     place = int(np.argmax(now.means))
@@ -227,16 +218,6 @@ def sensitivity(
         wanted = small.columns_of(network.names[variable]).start + state - 1
         place = int(np.flatnonzero(columns == wanted)[0])
     return _ranked(now, place, _names_of(small, network, of))
-
-
-def _given(network: Network, evidence: Any) -> Iterator[tuple[int, Any]]:
-    """Evidence by the number of its variable, as it was given where it was given by name."""
-    if hasattr(evidence, "items"):
-        yield from ((network.index(key), value) for key, value in evidence.items() if value is not None)
-        return
-    states = ask_one(network, evidence, None).states[0]
-    for i in np.flatnonzero(states != HIDDEN).tolist():
-        yield i, network.states[network.names[i]][states[i]]
 
 
 def _column(network: Network, about: Any) -> int:
@@ -257,127 +238,15 @@ def _names_of(small: Network, network: Network, of: Any) -> list[str]:
     return [name for name in asked if name in small._index]
 
 
-@dataclass(frozen=True, eq=False)
-class _Sums:
-    """ln P(evidence), and the means of the causes, zero where the evidence is impossible."""
-
-    network: Network
-    evidence: dict[str, Any]
-    causes: list[str]
-    limit: int
-    log_p: float
-    means: FloatArray
-
-    @classmethod
-    def of(cls, network: Network, evidence: dict[str, Any], causes: list[str], limit: int) -> _Sums:
-        """Exact sums for the evidence."""
-        found = exact_posterior(network, evidence, units=causes, limit=limit)
-        means = np.nan_to_num(np.asarray(found, dtype=np.float64))
-        return cls(network, evidence, causes, limit, float(found.log_likelihood), means)
-
-    @property
-    def labels(self) -> list[str]:
-        """What to call each of the means."""
-        titles = []
-        for name in self.causes:
-            states = self.network.states[name]
-            titles += [name] if len(states) == 2 else [f"{name} = {state}" for state in states[1:]]
-        return titles
-
-    def at(self, family: Family) -> FloatArray:
-        """P(evidence) and P(cause, evidence) with another conditional distribution, over P(evidence) of this one."""
-        other = _Sums.of(_with(self.network, family), self.evidence, self.causes, self.limit)
-        ratio = math.exp(other.log_p - self.log_p)
-        return np.array([ratio, *(ratio * other.means)])
-
-    def likelihood(self, name: str) -> FloatArray:
-        """The likelihood of each state of a variable, given what is observed of it."""
-        n, seen = len(self.network.states[name]), self.evidence.get(name)
-        likelihood: FloatArray = np.ones(n)
-        if seen is None:
-            return likelihood
-        asked = ask_one(self.network, {name: seen}, None)
-        state = int(asked.given[0][self.network.index(name)])
-        if asked.conditions is not None and asked.conditions.reports[0]:
-            likelihood = np.exp(asked.conditions.constant[0]) * sigma(np.array(asked.conditions.reports[0][0].inputs))
-        return likelihood if state == HIDDEN else likelihood * (np.arange(n) == state)
-
-
-def _with(network: Network, family: Family) -> Network:
-    """A network with another conditional distribution of one variable."""
-    if family.table is not None:
-        return network.with_parameters(tables={family.name: family.table})
-    weight = {(u, family.name): block for u, block in zip(family.parents, family.weights, strict=True)}
-    return network.with_parameters(bias={family.name: family.bias}, weight=weight)
-
-
-class _Curve(NamedTuple):
-    """P(evidence), and then P(cause, evidence) of each cause, over P(evidence) as it is: straight in the entries of one
-    conditional distribution. `rows` are joint states of the parents, `gradient` is rows by states of v by those."""
-
-    now: FloatArray
-    rows: IndexArray
-    gradient: FloatArray
-    family: Family
-
-    @classmethod
-    def of(cls, now: _Sums, family: Family) -> _Curve | None:
-        """By holding the variable at each of its states; None where its parents have too many states together."""
-        above = [now.likelihood(name) for name in family.parents]
-        possible = [np.flatnonzero(p) for p in above]
-        n = math.prod(len(one) for one in possible)
-        few = 16 * (len(family.parents) + 1) if family.gate == NOISY_OR else _ROWS
-        if n > few:
-            return None
-        rows = np.stack([one.ravel() for one in np.meshgrid(*possible, indexing="ij")], axis=1) if above else None
-        rows = np.zeros((1, 0), np.int64) if rows is None else rows
-        weight = np.prod([p[rows[:, k]] for k, p in enumerate(above)], axis=0) * np.ones(n)
-        others = {name: value for name, value in now.evidence.items() if name not in (family.name, *family.parents)}
-        named = [
-            others | {u: states[s] for u, states, s in zip(family.parents, family.parent_states, row, strict=True)}
-            for row in rows.tolist()
-        ]
-        gradient = np.zeros((n, len(family.states), 1 + len(now.means)))
-        for k in np.flatnonzero(now.likelihood(family.name)):
-            held = {family.name: family.states[k]}
-            found = exact_posterior(now.network, named, do=held, units=now.causes, limit=now.limit, progress=False)
-            share = weight * now.likelihood(family.name)[k] * np.exp(found.log_likelihood - now.log_p)
-            gradient[:, k, 0] = share
-            gradient[:, k, 1:] = share[:, None] * np.nan_to_num(np.asarray(found))
-        return cls(np.array([1.0, *now.means]), rows, gradient, family)
-
-    def at(self, other: Family) -> FloatArray:
-        """With another distribution of the same variable."""
-        return self.now + self.along(other.distribution(self.rows) - self.family.distribution(self.rows))
-
-    def along(self, change: FloatArray) -> FloatArray:
-        """How much they change with the entries."""
-        moved: FloatArray = np.einsum("rk,rkc->c", change, self.gradient)
-        return moved
-
-
-class _Number(NamedTuple):
-    """A number of the network: what to call it, its value, the largest that it can be, and the family at another.
-
-    A weight, which is no probability, has the derivative of the entries by it, for joint states of the parents.
-    """
-
-    title: str
-    value: float
-    top: float
-    changed: Callable[[float], Family]
-    derivative: Callable[[IndexArray], FloatArray] | None = None
-
-
-def _ranked(now: _Sums, place: int, names: list[str]) -> Sensitivity:
+def _ranked(now: Sums, place: int, names: list[str]) -> Sensitivity:
     """All numbers, those with the widest swing first."""
     families = [now.network.family(name) for name in names]
-    numbers = [list(_numbers(family)) for family in families]
+    numbers = [list(numbers_of(family)) for family in families]
     if (n := sum(map(len, numbers))) > _MOST:
         raise ParameterError(f"there are {n:,} numbers, more than {_MOST:,}; name variables: of=[…]")
     leader, found, titles = int(np.argmax(now.means)), list[Influence](), list[str]()
     for family, own in zip(families, numbers, strict=True):
-        curve = _Curve.of(now, family)
+        curve = Curve.of(now, family)
         for number in own:
             of = _of_probability if number.derivative is None else _of_weight
             found.append(of(now, curve, place, leader, number))
@@ -388,7 +257,7 @@ def _ranked(now: _Sums, place: int, names: list[str]) -> Sensitivity:
     return Sensitivity(now.labels[place], float(now.means[place]), now.labels[leader], ranked, *rows[order].T)
 
 
-def _of_probability(now: _Sums, curve: _Curve | None, place: int, leader: int, number: _Number) -> Influence:
+def _of_probability(now: Sums, curve: Curve | None, place: int, leader: int, number: Number) -> Influence:
     """From the sum at another value, as far away as there is: both P are straight lines between."""
     theta, top = number.value, number.top
     other = 0.0 if theta > top / 2.0 else top
@@ -413,7 +282,7 @@ def _of_probability(now: _Sums, curve: _Curve | None, place: int, leader: int, n
     return Influence(theta, derivative, answer(half), answer(twice), min(least, theta), max(most, theta))
 
 
-def _of_weight(now: _Sums, curve: _Curve | None, place: int, leader: int, number: _Number) -> Influence:
+def _of_weight(now: Sums, curve: Curve | None, place: int, leader: int, number: Number) -> Influence:
     """A weight or a bias in nats, which moves several entries of one distribution."""
     at, w = (now if curve is None else curve).at, number.value
 
@@ -445,123 +314,3 @@ def _end(leads: Callable[[float], bool], w: float, side: float) -> float:
                 inside, outside = (middle, outside) if leads(middle) else (inside, middle)
             return float(inside)
     return side * math.inf
-
-
-# --- the numbers of a network -----------------------------------------------------------------------------------------
-
-
-def _numbers(family: Family) -> Iterator[_Number]:
-    """All numbers of a conditional distribution."""
-    if family.gate == TABLE:
-        yield from _of_table(family)
-    elif family.gate == SIGMOID and family.parents:
-        yield from _weights(family)
-    else:
-        yield from _probabilities(family)
-
-
-def _probabilities(family: Family) -> Iterator[_Number]:
-    """A prior, or a leak and the links of a noisy-MAX."""
-    gate = NAMES[family.gate]
-
-    def biased(p: FloatArray) -> Family:
-        return replace(family, bias=thresholds_of(p, gate, family.bias))
-
-    first = family.distribution(np.zeros((1, len(family.parents)), np.int64))[0]
-    word = "leak of" if family.parents else "prior of"
-    yield from _states_of(f"{word} {family.name}", family.states, first, biased)
-    for k, parent in enumerate(family.parents):
-        block = family.weights[k]
-        for s, own in enumerate(family.parent_states[k][1:]):
-
-            def linked(p: FloatArray, k: int = k, s: int = s) -> Family:
-                return _replaced(family, k, (slice(None), s), thresholds_of(p, gate, family.bias))
-
-            cause = parent if block.shape[1] == 1 else f"{parent} = {own}"
-            yield from _states_of(f"{cause} → {family.name}", family.states, _alone(block[:, s]), linked)
-
-
-def _replaced(family: Family, parent: int, where: Any, value: Any) -> Family:
-    """A family with other weights of one parent."""
-    block = family.weights[parent].copy()
-    block[where] = value
-    return replace(family, weights=(*family.weights[:parent], block, *family.weights[parent + 1 :]))
-
-
-def _alone(weight: FloatArray) -> FloatArray:
-    """The distribution that one cause of a noisy-MAX alone brings: P(v <= k) = exp(-sum of x_l over l > k)."""
-    below = np.append(np.exp(-np.cumsum(weight[::-1])[::-1]), 1.0)
-    return np.diff(below, prepend=0.0)
-
-
-def _states_of(
-    title: str, states: tuple[str, ...], p: FloatArray, changed: Callable[[FloatArray], Family]
-) -> Iterator[_Number]:
-    """The probability of each state but the first, which takes up the difference, if there is any."""
-    for k in (np.flatnonzero(p[0] + p[1:]) + 1).tolist():
-
-        def at(theta: float, k: int = k) -> Family:
-            new = p.copy()
-            new[k], new[0] = theta, max(p[0] + p[k] - theta, 0.0)
-            return changed(new)
-
-        yield _Number(title if len(p) == 2 else f"{title} = {states[k]}", float(p[k]), float(p[0] + p[k]), at)
-
-
-def _of_table(family: Family) -> Iterator[_Number]:
-    """Each entry of a table; the others of its row move in proportion."""
-    assert family.table is not None
-    table = family.table
-    for row in itertools.product(*(range(len(states)) for states in family.parent_states)):
-        p = table[row]
-        pairs = zip(family.parents, family.parent_states, row, strict=True)
-        given = ", ".join(f"{parent} = {states[s]}" for parent, states, s in pairs)
-        for k in range(1 if len(p) == 2 else 0, len(p)):
-
-            def at(theta: float, p: FloatArray = p, row: tuple[int, ...] = row, k: int = k) -> Family:
-                others = p if p[k] < 1.0 else np.ones_like(p)  # a certain state gives to all others alike
-                new = others * (1.0 - theta) / (others.sum() - others[k])
-                new[k] = theta
-                whole = table.copy()
-                whole[row] = new
-                return replace(family, table=whole)
-
-            title = f"P({family.name} = {family.states[k]}{' | ' * bool(given)}{given})"
-            yield _Number(title, float(p[k]), 1.0, at)
-
-
-def _weights(family: Family) -> Iterator[_Number]:
-    """The biases and weights of a sigmoid unit with parents."""
-    for level in range(len(family.bias)):
-        of = "" if len(family.bias) == 1 else f" at {family.states[level + 1]}"
-
-        def biased(x: float, level: int = level) -> Family:
-            new = family.bias.copy()
-            new[level] = x
-            return replace(family, bias=new)
-
-        def by_bias(rows: IndexArray, level: int = level) -> FloatArray:
-            return _by_input(family, level, rows)
-
-        yield _Number(f"bias of {family.name}{of}", float(family.bias[level]), math.nan, biased, by_bias)
-        for k, parent in enumerate(family.parents):
-            block = family.weights[k]
-            for s in range(block.shape[1]):
-
-                def linked(x: float, k: int = k, where: tuple[int, int] = (level, s)) -> Family:
-                    return _replaced(family, k, where, x)
-
-                def by_weight(rows: IndexArray, level: int = level, k: int = k, s: int = s) -> FloatArray:
-                    return np.where((rows[:, k] == s + 1)[:, None], _by_input(family, level, rows), 0.0)
-
-                cause = parent if block.shape[1] == 1 else f"{parent} = {family.parent_states[k][s + 1]}"
-                title = f"weight {cause} → {family.name}{of}"
-                yield _Number(title, float(block[level, s]), math.nan, linked, by_weight)
-
-
-def _by_input(family: Family, level: int, rows: IndexArray) -> FloatArray:
-    """The derivative of P(v = k | parents) by the input x_l of a threshold: P times a_l(k) - c_l(k) sigma(x_l)."""
-    state = np.arange(len(family.states))[None, :]
-    sure = sigma(family.inputs(rows)[:, level, None])
-    change: FloatArray = family.distribution(rows) * ((state > level) * 1.0 - (state >= level) * sure)
-    return change
