@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
@@ -17,7 +16,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import CycleError, FileFormatError, NetworkError, ParameterError, hint
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
-from sbnet.files.text_writing import key_of
+from sbnet.files.text_errors import OWN, in_toml, misplaced, parsed
 from sbnet.kernels import codes as gates
 from sbnet.model import hierarchy
 from sbnet.model.build import from_edges
@@ -27,21 +26,12 @@ from sbnet.model.notes import GONE, WORDS, Note
 from sbnet.model.probabilities import distribution, effects_by_state, log_odds, never, thresholds_of
 from sbnet.model.states import NO_YES, as_table, checked_states, checked_table
 
-OWN = {
-    "sigmoid": ("prior", "bias", "weights"),
-    "noisy-or": ("leak", "leak_theta", "causes", "theta", "is_a"),
-    "table": ("parents", "table"),
-}
-"""The keys of the numbers of a unit, by its gate."""
 _RANGES = {"weights": (-MAX_PARAMETER, MAX_PARAMETER), "causes": (0.0, 1.0), "theta": (0.0, MAX_PARAMETER)}
 """The least and the largest number of an edge."""
 _KEYS = (*WORDS, *GONE, "states", "gate", *OWN["sigmoid"], *OWN["noisy-or"], *OWN["table"])
 _NAMED = re.compile(r"\['([^']*)'\]")
 """The states that a message names, as in "the leak of 'fever'['mild']"."""
-_MAPPING = re.compile(r"\{('[^']*': [^{}]*)\}")
-"""A mapping in Python's form, which a file has in another one."""
 _TOP = ("layers", "units")
-_PLACE = re.compile(r" \(at (?:(line \d+, column \d+)|(end of document))\)$")
 
 
 def read_toml(name: str) -> Network:
@@ -51,56 +41,13 @@ def read_toml(name: str) -> Network:
     if deep is not None:
         raise at(deep, f"a key has more than {MOST_PARTS} parts; a name with dots stands in quotes", name)
     try:
-        return _Document(name, text, _parsed(name, text)).network()
+        return _Document(name, text, parsed(name, text)).network()
     except FileFormatError:
         raise
     except RecursionError:
         raise FileFormatError(f"{name} is nested too deeply; a variable is a table of numbers and texts") from None
     except (ValueError, OverflowError) as error:  # numbers with thousands of digits, a day that no month has
         raise FileFormatError(f"{name} holds a value that cannot be read: {error}") from None
-
-
-def _parsed(name: str, text: str) -> dict[str, Any]:
-    try:
-        return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        found = _PLACE.search(str(error))
-        where = (found[1] or f"line {text.count(chr(10)) + 1}, at the end") if found else "somewhere"
-        line = re.search(r"line (\d+)", where)
-        hint = ""
-        if line:
-            typed = text.split("\n")[int(line[1]) - 1][:_LONGEST_LINE]
-            hint = next((f"; {way_out}" for pattern, way_out in _HINTS if pattern.search(typed)), "")
-        raise at(where, f"this is not TOML: {_PLACE.sub('', str(error))}{hint}", name) from None
-
-
-_LONGEST_LINE = 1_000
-"""Characters of a line in which a typing error is looked for."""
-_HINTS = [  # the typing errors that people make most, by the line where reading ended
-    (re.compile(pattern), way_out)
-    for pattern, way_out in (
-        ("[\u201c\u201d\u201e\u2018\u2019\u00ab\u00bb]", 'texts stand in straight quotes, "influenza"'),
-        ("=\\s*[\u2212\u2013]", "write a minus as -, the sign of the keyboard"),
-        (r"\d\s*%", "write 85 % as 0.85"),
-        (r"=\s*\d+,\d", "write 0,85 with a point, 0.85"),
-        (r"[=,{\[]\s*[+-]?\.\d", "write .05 with a zero before the point, 0.05"),
-        (r"[=,{\[]\s*[+-]?\d+\.(?!\d)", "write 5. with a digit behind the point, 5.0"),
-        (r"""^\s*[\w"'.-]+\s*:""", "a value stands behind =, not behind a colon: prior = 0.05"),
-        (r"[{,]\s*[\w.-]+\s*:", "a value stands behind =, not behind a colon: { flu = 0.9 }"),
-        (r"\{[^}]*,\s*\}", "no comma stands before the closing brace"),
-        (r"""\{[^}]*=[^,}=]*[\d"']\s+[\w"'.-]+\s*=""", "a comma stands between two of them: { flu = 0.9, cold = 0.2 }"),
-        (r"""[{,]\s*\w[\w-]*(?: +[\w-]+)+\s*=""", 'names with spaces stand in quotes, { "chest pain" = 0.9 }'),
-        (r"""\[[^\]]*["']\s+["']""", 'a comma stands between two of them: ["no", "yes"]'),
-        (r"""=\s*(?:[\d.]+|"[^"]*")\s+[\w-]+\s*=""", "each key stands in a line of its own"),
-        (r"^\s*[\w-]+\s*=\s*(?:True|False|TRUE|FALSE)\b", "write true and false in small letters"),
-        (r"^\s*[\w-]+\s*=\s*[^\W\d][\w -]*$", 'texts stand in quotes, gate = "noisy-or"'),
-        (r"""^\s*\[units\.[^"'\]]*\s""", 'names with spaces or dots stand in quotes, [units."chest pain"]'),
-        (r"""^\s*\[units\.[^"'\]]*[^\x00-\x7f]""", 'names with other letters stand in quotes, [units."fièvre"]'),
-        (r"^\s*\[", "a variable is declared once, and its name stands in quotes if it has spaces or dots"),
-        (r"\{[^}]*$", "what stands in braces stays on one line, or becomes a table of its own, [units.fever.causes]"),
-        (r"^\s*[^=]*[^\x00-\x7f][^=]*=", 'names with other letters stand in quotes, "fièvre" = 0.9'),
-    )
-]
 
 
 class _Document:
@@ -153,7 +100,7 @@ class _Document:
         except FileFormatError:
             raise
         except (NetworkError, ParameterError) as error:
-            text, what = _MAPPING.sub(_in_toml, str(error)), str(error).split(" is ")[0]
+            text, what = in_toml(str(error)), str(error).split(" is ")[0]
             raise self.wrong(text, *path, *_NAMED.findall(what)) from None
 
     def check_keys(self, table: Mapping[str, Any], known: tuple[str, ...], whose: str, *path: str) -> None:
@@ -177,7 +124,7 @@ class _Document:
         for other, keys in OWN.items():
             for key in keys:
                 if other != gate and key in table:
-                    raise self.wrong(_misplaced(unit, key, gate), "units", unit, key)
+                    raise self.wrong(misplaced(unit, key, gate), "units", unit, key)
         for one, two in (("prior", "bias"), ("prior", "weights"), ("leak", "leak_theta")):
             if one in table and two in table:
                 text = f"{unit!r} has {one} and {two}, which say the same; keep one"
@@ -410,23 +357,3 @@ class _Document:
         parent, child = error.cycle[-2:]
         key = next(key for key in ("weights", "causes", "theta", "parents") if parent in self.units[child].get(key, {}))
         return self.wrong(f"{error}; no variable can be among its own causes", "units", child, key, parent)
-
-
-def _in_toml(mapping: re.Match[str]) -> str:
-    pairs = re.sub("'([^']*)': ", lambda state: f"{key_of(state[1])} = ", mapping[1])
-    return f"{{ {pairs} }}"
-
-
-def _misplaced(unit: str, key: str, gate: str) -> str:
-    """A key of one gate at a unit of the other, and what was meant."""
-    if gate == "table":
-        kind = "noisy-OR" if key in OWN["noisy-or"] else "sigmoid"
-        return f"{key!r} is for {kind} variables, and {unit!r} has a table; write parents and table, which say all"
-    if key in OWN["table"]:
-        return f"{key!r} is for variables with a table, and {unit!r} has the gate {gate!r}; leave one of them out"
-    if gate == "sigmoid":
-        meant = 'add gate = "noisy-or", or write bias and weights'
-        return f"{key!r} is for noisy-OR variables, and {unit!r} is a sigmoid variable; {meant}"
-    leak = "leak = 0.01"
-    instead = {"prior": f"{leak}, its probability without causes", "bias": leak, "weights": "causes = { flu = 0.9 }"}
-    return f"{key!r} is for sigmoid variables, and {unit!r} is a noisy-OR variable; write {instead[key]}"
