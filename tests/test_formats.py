@@ -10,9 +10,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 import sbnet as sb
 from sbnet.errors import FileFormatError
+from sbnet.files.xml_writing import _alone
+from sbnet.model.probabilities import thresholds_of
 from strategies import state_networks
 
 NET = """\
@@ -177,6 +180,22 @@ def test_what_is_written_is_read_back(tmp_path, ending, network):
             assert (own.gate == 1) == (back.gate == 1)
     sb.write(again, tmp_path / f"y.{ending}")
     assert sb.read(tmp_path / f"y.{ending}") == again
+
+
+@given(st.integers(2, 9), st.integers(0, 2**32 - 1))
+def test_what_was_a_distribution_in_a_file_is_written_such_that_the_same_numbers_are_read(n_states, seed):
+    """Of a noisy-MAX, whose numbers are others than those of the file: rounding there and back must meet them again."""
+    rng = np.random.default_rng(seed)
+    p = rng.dirichlet(np.full(n_states, rng.choice([0.1, 1.0, 5.0])))
+    weight = thresholds_of(p, "noisy-or", np.zeros(n_states - 1))
+    written = _alone(weight)
+    assert written == pytest.approx(p, abs=1e-14)
+    assert (thresholds_of(written, "noisy-or", np.zeros(n_states - 1)) == weight).all()
+
+
+def test_numbers_that_no_distribution_gives_are_written_as_near_as_can_be():
+    weight = np.random.default_rng(0).uniform(0.0, 0.1, 60)
+    assert thresholds_of(_alone(weight), "noisy-or", np.zeros(60)) == pytest.approx(weight, abs=1e-12)
 
 
 def test_names_that_genie_does_not_take_become_identifiers_and_come_back(tmp_path):

@@ -66,35 +66,21 @@ def _associated(network: Network, columns: Sequence[str]) -> Reading:
 
 
 def _unit(network: Network, name: str, prior: Any) -> dict[str, Any]:
-    i = network.index(name)
-    if not network.is_binary:
-        return _variable(network, i, prior)
-    edges = slice(network.graph.indptr[i], network.graph.indptr[i + 1])
+    """A variable for machines: with its states, and arrays, where some variable has more than two, or a table."""
+    family, own, binary = network.family(name), network.columns_of(name), network.is_binary
+    if family.table is not None:
+        numbers: dict[str, Any] = {"parents": family.parents, "table": family.table.tolist()}
+    else:
+        weights = {u: w.item() if binary else w.tolist() for u, w in zip(family.parents, family.weights, strict=True)}
+        numbers = {"bias": family.bias.item() if binary else family.bias.tolist(), "weights": weights}
+    note = {key: value for key, value in as_words(network.notes[name]).items() if binary or key != "states"}
     return {
         "name": name,
-        "gate": NAMES[network.gate[i]],
-        "prior": None if prior is None else float(prior[i]),
-        "bias": float(network.bias[i]),
-        "weights": dict(zip(network.parents(i), network.weight[edges].tolist(), strict=True)),
-        **as_words(network.notes[name]),
-    }
-
-
-def _variable(network: Network, i: int, prior: Any) -> dict[str, Any]:
-    """A variable of a network where some have more than two states, or tables."""
-    family, own = network.family(i), network.columns_of(i)
-    if family.table is None:
-        weights = {parent: w.tolist() for parent, w in zip(family.parents, family.weights, strict=True)}
-        numbers: dict[str, Any] = {"bias": family.bias.tolist(), "weights": weights}
-    else:
-        numbers = {"parents": family.parents, "table": family.table.tolist()}
-    return {
-        "name": family.name,
-        "states": family.states,
+        **({} if binary else {"states": family.states}),
         "gate": NAMES[family.gate],
         "prior": None if prior is None else by_state(family.states, prior[own]),
         **numbers,
-        **{key: value for key, value in as_words(network.notes[family.name]).items() if key != "states"},
+        **note,
     }
 
 

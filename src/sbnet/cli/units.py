@@ -26,7 +26,7 @@ def helpers_line(network: Network) -> list[list[str]]:
     """A last line of a listing that counts the others."""
     n = network.n_units - len(open_units(network))
     mixed = any(".switch" in name for name in network.names)
-    return [[f"... {n:,} latent variables{' and mixture variables' * mixed}"]] if n else []
+    return [[f"... {n:,} latent variable{'s' * (n != 1)}{' and mixture variables' * mixed}"]] if n else []
 
 
 def is_predicted(network: Network, names: Iterable[str]) -> bool:

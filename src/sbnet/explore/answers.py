@@ -269,13 +269,10 @@ def _estimated_questions(
     given = evidence if any(isinstance(s, tuple) for s in evidence.values()) else _estimate(network, _key(evidence))
     found = next_question(network, given, about=about, among=among, tries=TRIES, solver=MeanField())
     means = _estimate(network, _key(evidence)).means
-    asked = []
-    for q in found:
-        i, chances = network.index(q.name), [1.0 - q.probability, q.probability]
-        if network.n_states[i] > 2:
-            chances = probabilities(means[network.columns_of(i)]).tolist()
-        asked.append({"unit": i, "information": q.information, "chances": chances})
-    return asked
+    numbers = [network.index(q.name) for q in found]
+    chances = [probabilities(means[network.columns_of(i)]).tolist() for i in numbers]
+    told = zip(numbers, found.information.tolist(), chances, strict=True)
+    return [{"unit": i, "information": nats, "chances": p} for i, nats, p in told]
 
 
 def _log_odds(p: FloatArray) -> FloatArray:

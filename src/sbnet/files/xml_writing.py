@@ -15,9 +15,12 @@ from sbnet.files.tables_writing import MOST_PARENTS, as_variables, check_rows
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.conditional import Family
 from sbnet.model.network import Network
+from sbnet.model.probabilities import thresholds_of
 
 _UNWRITTEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 """What XML has no way to write."""
+_NEAR = (0, 1, -1, 2, -2, 3, -3, 4, -4, 5, -5, 6, -6)
+"""Neighbours of a probability that are tried, by their distance."""
 
 
 def write_xmlbif(network: Network, name: str) -> None:
@@ -89,11 +92,33 @@ def _noisy_max(family: Family, called: dict[str, str], turned: list[bool]) -> st
 
 
 def _alone(weight: FloatArray) -> FloatArray:
-    """The distribution that one cause alone brings: P(v <= k) = exp(-sum of x_l over l > k); small ones keep digits."""
+    """The distribution that one cause alone brings: P(v <= k) = exp(-sum of x_l over l > k); small ones keep digits.
+
+    It gives these very weights when it is read, if any does, as where they came from such a file.
+    """
     above = np.append(np.cumsum(weight[::-1])[::-1], 0.0)
     p: FloatArray = np.exp(-above)
     p[1:] *= -np.expm1(-weight)
-    return p
+    found = _neighbour(p, weight, len(weight) - 1, set())
+    return p if found is None else found
+
+
+def _neighbour(p: FloatArray, weight: FloatArray, k: int, vain: set[tuple[int, float]]) -> FloatArray | None:
+    """Probabilities next to these that give the weights of thresholds up to k, and above k what p gives; `vain` has the
+    sums above k from which that cannot be."""
+    place = (k, float(np.cumsum(p[: k + 1 : -1])[-1]) if k + 2 < len(p) else 0.0)
+    if k < 0 or place in vain:
+        return p if k < 0 else None
+    step = 0.5 * np.spacing(p[k + 1 :].sum())  # of whole steps, all might round to even
+    for n in _NEAR:
+        other = p.copy()
+        other[k + 1] += n * step
+        if thresholds_of(other, "noisy-or", weight)[k] == weight[k]:
+            found = _neighbour(other, weight, k - 1, vain)
+            if found is not None:
+                return found
+    vain.add(place)
+    return None
 
 
 def _head(family: Family, called: dict[str, str], states: Iterable[str]) -> str:
