@@ -36,7 +36,7 @@ _ROUNDS, _DRAWS, _COMPLETIONS = 3, 3, 16
 """Networks from which missing cells are drawn; draws of a row that the last one learns from; completions of a row."""
 _FIRST = (Cost(1.0),)
 """The penalty until one is chosen."""
-_BESIDE = (Cost(8.0), Cost(3.0), Cost(1.0), Cost(0.25))
+_BESIDE = (Cost(3.0), Cost(0.5))
 """Penalties that are tried, on one fold, for variables beside a label: they count only where cells are missing."""
 FEW_COSTS = (Cost(8.0), Cost(2.0), Cost(0.5, 0.5), Cost(0.1, 0.3))
 """Penalties by which orders of the variables are compared."""
