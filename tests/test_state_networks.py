@@ -345,6 +345,23 @@ def test_trees_are_sums_of_functions_of_their_variables(depth: int) -> None:
     np.testing.assert_allclose(expected, 0.0, atol=1e-12)
 
 
+def test_ways_to_leaves_have_three_variables_and_trees_end_where_they_gain_nothing() -> None:
+    """A label that nothing tells: every tree fits noise, and held-out rows lose by it."""
+    from sbnet.learning.trees import Bins, no_loss
+
+    rng = np.random.default_rng(0)
+    states, begin = rng.integers(0, 3, (300, 6)).astype(np.int8), np.arange(0, 19, 3)
+    bins, y = Bins(states, begin, np.array([True, False] * 3)), rng.integers(0, 2, 300).astype(float)
+    held_out, loss = (np.arange(300) < 100).astype(float), no_loss()
+    trees = bins.boosted(y, 1.0 - held_out, held_out, np.zeros(300), 4, 0, loss)
+    last = int(np.flatnonzero(trees.leaf.any(axis=1))[-1])
+    assert last < 100
+    assert int(loss.argmin()) == last - 49
+    assert (loss[last + 1 :] == loss[-1]).all()
+    assert loss[-1] > loss.min()
+    assert max(map(len, bins.functions([trees], last))) == 3
+
+
 @pytest.mark.skipif(INTERPRETED, reason="thousands of trees")
 def test_two_columns_may_turn_around_what_is_said() -> None:
     """An interval of one column turns around what another says; a third does nothing."""

@@ -696,16 +696,20 @@ def with_a_function():
     total = np.add.outer(np.arange(10), np.arange(10))
     digits, sums = [*map(str, range(10))], [*map(str, range(19))]
     return sb.from_edges(
-        [("a", "c", None), ("b", "c", None), ("c", "d", np.linspace(0.1, 1.0, 18)[None, :])], names=["a", "b", "c", "d"],
-        states={"a": digits, "b": digits, "c": sums}, tables={"c": np.eye(19)[total]},
-    )  # fmt: skip
+        [("a", "c", None), ("b", "c", None), ("c", "d", np.linspace(0.1, 1.0, 18)[None, :])],
+        names=["a", "b", "c", "d"],
+        states={"a": digits, "b": digits, "c": sums},
+        tables={"c": np.eye(19)[total]},
+    )
 
 
 def test_a_function_takes_a_byte_for_each_joint_state_of_its_parents(with_a_function, tmp_path):
     net, total = with_a_function, np.add.outer(np.arange(10), np.arange(10))
-    assert np.array_equal(net.tables["c"], np.eye(19)[total]) and np.array_equal(net.tables.function("c"), total)
+    assert np.array_equal(net.tables["c"], np.eye(19)[total])
+    assert np.array_equal(net.tables.function("c"), total)
     stored = pickle.dumps(net)
-    assert pickle.loads(stored) == net and len(stored) < 100 * 19
+    assert pickle.loads(stored) == net
+    assert len(stored) < 100 * 19
     for networks in (net, sb.NetworkMixture((net, net.with_parameters(bias={"d": 1.0})), ("a", "d"))):
         sb.write(networks, tmp_path / "net.sbn")
         assert sb.read(tmp_path / "net.sbn") == networks

@@ -84,11 +84,11 @@ def _described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
     states = {name: own for name, own in network.named_states.items() if own != network.notes[name].states}
     if states:
         texts["states"] = json.dumps(states)
-    kept, functions = network.tables.kept, network.tables.n_states
-    if len(kept) > len(functions):
-        arrays["tables"] = np.concatenate([table.ravel() for name, table in kept.items() if name not in functions])
-    if functions:
-        arrays["functions"] = np.concatenate([kept[name].ravel() for name in kept if name in functions]).astype(np.int64)
+    kept, functions = network.tables.kept, [*network.tables.n_states]
+    for part, names, kind in (("tables", [*(kept.keys() - functions)], np.float64), ("functions", functions, np.int64)):
+        if names:
+            in_order = sorted(names, key=network.index)
+            arrays[part] = np.concatenate([kept[name].ravel() for name in in_order]).astype(kind)
     if network.gate.any():
         arrays["gate"] = network.gate.astype(np.int64)
         arrays["gate"][[network.index(name) for name in functions]] = _FUNCTION
@@ -162,7 +162,9 @@ def _tables(
             if code == _FUNCTION:
                 functions[names[i]] = sizes[i]
         if numbers.ndim != 1 or end != numbers.size:
-            raise ValueError(f"its {part} have {numbers.size:,} numbers, and the states of its variables ask for others")
+            raise ValueError(
+                f"its {part} have {numbers.size:,} numbers, and the states of its variables ask for others"
+            )
     return Tables(tables, functions)
 
 

@@ -1,8 +1,8 @@
 """Small boosted trees over states: each fits the gradient of the logistic loss of those before it (Friedman 2001).
 
 A tree has a condition and, on either side of it, another one, a few deep: v >= s if the states of v are ordered, else
-v = s. On a way to a leaf are at most three variables, so that a leaf is a function of these. A tree is fitted to half of
-the rows, drawn anew for each tree, over some of the variables.
+v = s. On a way to a leaf are at most three variables, of which the leaf is a function. A tree is fitted to half of the
+rows, drawn anew for each tree, over some of the variables.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _split(table: Table, use: BoolArray, sums: FloatArray, total: FloatArray, tr
 @kernel
 def boost(table: Table, z: FloatArray, seed: np.uint64, share: float, loss: FloatArray, trees: Trees) -> None:
     """Trees one after the other; `z` are the inputs of rows, where to start and where it ends, and `share` is that of
-    variables in a tree. The loss of the rows that are held out, before each tree and after the last, is added to `loss`.
+    variables in a tree. The loss of rows that are held out, before each tree and after the last, is added to `loss`.
     """
     states, begin, y, weight = table.states, table.begin, table.y, table.weight
     n, m = states.shape

@@ -24,12 +24,12 @@ from sbnet.model.names import Index
 from sbnet.model.notes import Note, notes_of, written
 from sbnet.model.states import (
     StatesByName,
+    Tables,
     block_sizes,
     checked_table,
     numbers_of_states,
     offsets,
     states_of,
-    Tables,
     tables_of,
 )
 from sbnet.model.validation import MAX_PARAMETER as MAX_PARAMETER
