@@ -30,7 +30,7 @@ class Joint:
         z = (self.states[:, None, :] * J).sum(axis=2) + h
         units = -(np.maximum(z, 0) - self.states * z + np.log1p(np.exp(-np.abs(z))))
         if self.gate.any():
-            on = np.log(-np.expm1(-np.maximum(z, LONG(oracle.LEAST))))
+            on = oracle.log_some(z)
             units = np.where(self.gate == 1, np.where(self.states == 1, on, -z), units)
         self.log_p = units.sum(axis=1)
         self.error = 10 * len(h) * EPS * oracle.magnitude(self.J, self.h, self.gate)
@@ -106,7 +106,7 @@ def _log_joint(J, h, state, gate) -> Decimal:
         if gate is None or gate[i] == 0:
             total -= _softplus(-z if s else z)
         else:
-            total += _log_chance(max(z, Decimal(oracle.LEAST))) if s else -z
+            total += _log_chance(z) if s else -z
     return total
 
 
@@ -115,7 +115,9 @@ def _softplus(z: Decimal) -> Decimal:
 
 
 def _log_chance(x: Decimal) -> Decimal:
-    """ln(1 - e^-x) for x > 0; by its series where the difference would leave too few digits."""
+    """ln(1 - e^-x); by its series where the difference would leave too few digits."""
+    if x == 0:
+        return Decimal("-Infinity")
     if x < Decimal("1e-10"):
         return (x * (1 - x / 2 * (1 - x / 3 * (1 - x / 4 * (1 - x / 5 * (1 - x / 6)))))).ln()
     return (1 - (-x).exp()).ln()

@@ -18,7 +18,13 @@ import itertools
 import numpy as np
 from scipy.special import expit, logsumexp, xlogy
 
-LEAST = 1e-300  # the smallest chance of being on that a noisy-OR unit has
+LEAST = 1e-300  # of a chance that rounding is in proportion to
+
+
+def log_some(x):
+    """ln(1 - e^-x), that something works: minus infinity at 0."""
+    with np.errstate(divide="ignore"):
+        return np.log(-np.expm1(-np.maximum(x, 0.0)))
 
 
 def magnitude(J, h, gate=None):
@@ -42,8 +48,7 @@ def log_of_units(J, h, S, gate=None):
     sigmoid = S * x - np.logaddexp(0, x)
     if gate is None:
         return sigmoid
-    on = np.log(-np.expm1(-np.maximum(x, LEAST)))
-    return np.where(gate == 1, np.where(S == 1, on, -x), sigmoid)
+    return np.where(gate == 1, np.where(S == 1, log_some(x), -x), sigmoid)
 
 
 def cannot_be(J, h, S, gate):
@@ -93,7 +98,7 @@ def loads_of_states(gate, K):
 
 def t_of_states(gate, x):
     """The function whose mean is hard: ln(1 + e^x), or -ln(1 - e^-x)."""
-    return np.logaddexp(0, x) if gate == 0 else -np.log(-np.expm1(-np.maximum(x, LEAST)))
+    return np.logaddexp(0, x) if gate == 0 else -log_some(x)
 
 
 def log_of_states(model, h, S, tables=None):
@@ -105,7 +110,8 @@ def log_of_states(model, h, S, tables=None):
                 parts[v] = np.log(tables[v][(*(S[u] for u in parents_of(model, v)), S[v])])
             continue
         inputs, (a, c) = x[model.threshold[v] : model.threshold[v + 1]], loads_of_states(model.gate[v], K)
-        parts[v] = np.sum(a[S[v]] * inputs - c[S[v]] * t_of_states(model.gate[v], inputs))
+        used = c[S[v]] != 0
+        parts[v] = np.sum(a[S[v]] * inputs) - np.sum(t_of_states(model.gate[v], inputs)[used])  # c is 0 or 1
     return parts
 
 

@@ -23,7 +23,7 @@ from sbnet.questions.by_state import probabilities
 from sbnet.questions.evidence import EvidenceLike, check_means, coerce
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.reduction import absorb, ends_of_weights, live_variables
-from sbnet.questions.support import depth, impossible
+from sbnet.questions.support import depth, impossible, remote, without_zeros
 
 if TYPE_CHECKING:
     import pandas
@@ -159,6 +159,8 @@ def lower_bound(
     mu = check_means(network, states, means, single)
     parts = bound_terms(network, states, mu, _check_xi(network, states, xi, single), bound)
     total: FloatArray = sum((part.sum(axis=1) for part in parts), np.zeros(len(states)))
+    for r in np.flatnonzero(remote(network, total)) if not network.tables else ():
+        total[r] = without_zeros(network, states[r], mu[r], total[r])
     total[impossible(network, states)] = -np.inf
     return float(total[0]) if single else total
 

@@ -43,7 +43,7 @@ from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool, row_b
 from sbnet.questions.batches import answers
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.question import Part, Question, ask
-from sbnet.questions.support import NO_STATE, refusal
+from sbnet.questions.support import NO_STATE, refusal, remote
 
 __all__ = ["Certificate", "Certificates", "CertifySettings", "PosteriorIntervals", "certify", "posterior_intervals"]
 
@@ -407,7 +407,8 @@ def _certificate(network: Network, row: States, task: _Task) -> Certificate:
     if enclosed.value is None:
         if task.seconds:
             enclosed = close(enclosed, Until(begin + task.seconds, task.gap))
-        drawn = _estimate(enclosed, task) if task.confidence == 1.0 else _draw(enclosed, task)
+        certain = task.confidence == 1.0 or remote(network, np.array(enclosed.lower))
+        drawn = _estimate(enclosed, task) if certain else _draw(enclosed, task)
         known = drawn.within(enclosed.lower, enclosed.upper)
     else:
         known = Sampled(enclosed.lower, enclosed.upper, enclosed.value, 0.0, 0)

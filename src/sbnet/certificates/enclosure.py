@@ -27,6 +27,7 @@ from sbnet.inference.solvers.mixture import Component
 from sbnet.model.graph import Graph
 from sbnet.model.network import MAX_PARAMETER, Network
 from sbnet.questions.reduction import live_variables
+from sbnet.questions.support import remote, without_zeros
 
 _MAX_STEPS, _TOL = 200, 1e-5
 _GROUP = 12  # coupled hidden units that an upper bound sums exactly
@@ -161,7 +162,11 @@ def enclose(network: Network, states: States, how: How) -> Enclosed:
         if group > most:
             together = f"sum over all findings that are present, of {count(group, 'cause')} at most together"
         source = together if group else "product of known factors"
-        low, high = ball_upper.enclosed(network, states) if proven else (value - margin, min(value + margin, 0.0))
+        low, high = value - margin, min(value + margin, 0.0)
+        if proven:
+            low, high = ball_upper.enclosed(network, states)
+        if proven and remote(network, np.array(low)):
+            low, high = ball_states.enclosed_sum(network, states)
         middle = 0.5 * (low + high) if proven else min(value, 0.0)
         return Enclosed(low, high, middle, source, source, row, first, None, None)
     enclosed = None if proven else clinic(row, tried, first)
@@ -184,7 +189,7 @@ def enclose(network: Network, states: States, how: How) -> Enclosed:
             total = min(margins.log_sum_above(subproblems.bound), 0.0)
             if total < upper:
                 upper, best = total, best._replace(limits=limits, subproblems=subproblems)
-        if not network.is_binary:  # what is below knows two states
+        if not network.is_binary or remote(network, first.bound)[0]:  # what is below knows two states, and no zeros
             continue
         for total, source, parts in _tighter(row, first, order[: level.lower_units], level.components):
             if total > lower:
@@ -193,6 +198,8 @@ def enclose(network: Network, states: States, how: How) -> Enclosed:
     upper_from = f"Hölder's inequality, {count(len(found.bound), 'subproblem')}"
     if proven:
         lower = ball_lower.lower(pieces, solver.bound)
+        if remote(network, np.array(lower)):
+            lower = without_zeros(network, states, first.means[0], lower)
         parameters = zip(found.states, found.edge, found.unit, strict=True)
         upper = ball_upper.upper([Subproblem(network, *given, in_group) for given in parameters])
     return Enclosed(lower, upper, None, lower_from, upper_from, row, first, best, lines)

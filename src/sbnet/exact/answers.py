@@ -11,14 +11,12 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
-from sbnet.exact.enumeration import Effort, check_limit, enumerate_states
+from sbnet.exact.enumeration import Effort, enumerate_states
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
 from sbnet.exact.of_states import kl_of_states, means_of_states
 from sbnet.exact.predictions import barren_means, predictions
-from sbnet.exact.probability import entropy_of
 from sbnet.exact.sparse import Sum, patterns
-from sbnet.kernels.codes import NOISY_OR
-from sbnet.model.gates import loads, rarity, softplus
+from sbnet.kernels.codes import LEAST, NOISY_OR
 from sbnet.model.gates import log_p as log_p_of
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Taken
@@ -219,35 +217,9 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     """
     states, single = coerce(network, evidence)
     mu = check_means(network, states, means, single)
-    if not network.is_binary:
-        result = np.maximum(kl_of_states(network, states, mu, limit), 0.0)
-        result[impossible(network, states)] = np.nan
-        return float(result[0]) if single else result
-    graph = network.graph
-    result, _ = enumerate_states(network, states, Effort(limit, None, None, means=False))
-    shifted = absorb(network, states)
-    for r, row in enumerate(states):
-        hidden = row == HIDDEN
-        result[r] -= float(np.sum(entropy_of(mu[r, hidden])))
-        for i in range(network.n_units):
-            parents = slice(graph.indptr[i], graph.indptr[i + 1])
-            random = hidden[graph.parent[parents]]
-            check_limit(int(random.sum()), limit)
-            j, w = graph.parent[parents][random], network.weight[parents][random]
-            mean_z = shifted[r, i] + w @ mu[r, j]
-            a, c = (float(load) for load in loads(network.gate[i], mu[r, i]))
-            result[r] -= a * mean_z - c * _mean_t(int(network.gate[i]), w, mu[r, j], float(shifted[r, i]))
-    result = np.maximum(result, 0.0)  # only rounding can bring it below
+    result = np.maximum(kl_of_states(network, states, mu, limit), 0.0)  # only rounding can bring it below
     result[impossible(network, states)] = np.nan  # there is no posterior
     return float(result[0]) if single else result
-
-
-def _mean_t(gate: int, weight: FloatArray, mu: FloatArray, bias: float) -> float:
-    """The mean of t(x) over all states of independent parents."""
-    x, p = np.array([bias]), np.ones(1)
-    for w, m in zip(weight, mu, strict=True):
-        x, p = np.concatenate([x, x + w]), np.concatenate([p * (1.0 - m), p * m])
-    return float(p @ (rarity(x) if gate == NOISY_OR else softplus(x)))
 
 
 def _log_p(part: Part, effort: Effort) -> FloatArray:
@@ -306,6 +278,7 @@ def _fill_known(network: Network, row: States, means: FloatArray) -> None:
     loose = np.flatnonzero(np.isnan(means) & ~open_[: len(means)])
     bias = absorb(network, row[None, :])[0]
     means[loose] = np.exp(log_p_of(network.gate[loose], 1, bias[loose]))
+    means[loose[means[loose] < 2.0 * LEAST]] = 0.0  # it means never
 
 
 def _pairs(part: Part, effort: Effort) -> Iterator[FloatArray]:
@@ -316,7 +289,7 @@ def _pairs(part: Part, effort: Effort) -> Iterator[FloatArray]:
             given = _given_each_apart(part, row, means, effort) if apart else _given_each(part, row, means, effort)
         except TooManyHiddenError:
             given = _given_each_apart(part, row, means, effort)
-        pairs = means[:, None] * given
+        pairs = means[:, None] * np.where(np.isnan(given), 0.0, given)  # of a state that is impossible but for rounding
         pairs = (pairs + pairs.T) / 2
         np.fill_diagonal(pairs, means)
         yield pairs

@@ -18,6 +18,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import NetworkError, TooManyHiddenError
+from sbnet.exact.factors import families_of, log_table
 from sbnet.exact.quickscore import MOST_FINDINGS, TwoLevels, total, two_levels
 from sbnet.exact.sparse import Sum, patterns
 from sbnet.kernels.codes import TABLE
@@ -27,6 +28,7 @@ from sbnet.model.components import members
 from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, Inline, RowBlocks, Threads, map_blocks
 from sbnet.questions.reduction import absorb, columns, components, live_variables, reduce, stretches
+from sbnet.questions.support import has_zeros, remote
 
 _QUICK = 8
 """Coupled hidden units that are summed over without a look at their findings."""
@@ -37,6 +39,8 @@ _ALIKE, _TERMS, _NARROW = 4, 1 << 15, 16.0
 elimination if no table is larger than 2**16."""
 _ROWS = 64
 """Rows in a block; more of them are shared among threads."""
+MOST_BITS = 60
+"""The largest limit."""
 WORST = 1e-9
 """The largest relative error of a sum over findings that counts as exact."""
 
@@ -56,7 +60,7 @@ def enumerate_states(network: Network, states: States, effort: Effort) -> tuple[
 
     So may be those of causes if none are asked for.
     """
-    checks.whole("limit", effort.limit, 0, 60)
+    checks.whole("limit", effort.limit, 0, MOST_BITS)
     if (network.gate == TABLE).any():
         raise NetworkError(f"variable {next(iter(network.tables))!r} has a table; sums over states take none")
     log_p, (variable, state) = np.empty(len(states)), columns(network.model)
@@ -143,7 +147,11 @@ class Reduced:
         variable, level = columns(model)
         mine = np.flatnonzero(known[variable])
         v = variable[mine]
-        return float(gates.log_part(model.gate[v], level[mine], self.states[v], self.bias[mine]).sum())
+        value = gates.log_part(model.gate[v], level[mine], self.states[v], self.bias[mine]).sum()
+        if remote(self.network, value).any():
+            families = families_of(model, self.network.bias, np.unique(v))
+            return math.fsum(float(log_table(family, self.states[None, :])[0]) for family in families)
+        return float(value)
 
     @cached_property
     def label(self) -> IndexArray:
@@ -242,7 +250,10 @@ class Group:
                 return value, probabilities
         if self.bits <= min(_ARRAYS, effort.limit):
             return self.with_arrays()
-        answers = self.by_elimination(effort.limit).solve(self.row.states[None, :], self.variables.tolist())
+        return self._eliminated(effort.limit)
+
+    def _eliminated(self, limit: int) -> tuple[float, FloatArray]:
+        answers = self.by_elimination(limit).solve(self.row.states[None, :], self.variables.tolist())
         return float(answers.log_p[0]), np.concatenate([answers.posteriors[v][0, 1:] for v in self.variables.tolist()])
 
     def by_elimination(self, limit: int) -> Sum:
@@ -264,6 +275,8 @@ class Group:
 
     def with_arrays(self) -> tuple[float, FloatArray]:
         """ln of the sum over all joint states, and the probability of each column."""
+        if has_zeros(self.row.network):
+            return self._eliminated(MOST_BITS)
         n, step = math.prod(self.radix), 1 << _ARRAYS
         found = np.array([self._part(first, min(first + step, n)) for first in range(0, n, step)])
         top = found[:, 0].max()

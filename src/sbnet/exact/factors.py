@@ -13,6 +13,8 @@ import numpy as np
 
 from sbnet._types import FloatArray, IndexArray, Model, States
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
+from sbnet.model.network import CERTAIN
+from sbnet.questions.domains import certainties
 
 TABLE = 2
 """The gate of a variable with a probability for each joint state of its parents."""
@@ -37,13 +39,9 @@ class Family:
 
 
 def families_of(
-    model: Model,
-    bias: FloatArray,
-    variables: Iterable[int],
-    tables: Mapping[int, FloatArray] | None = None,
-    least: float = 0.0,
+    model: Model, bias: FloatArray, variables: Iterable[int], tables: Mapping[int, FloatArray] | None = None
 ) -> list[Family]:
-    """The families of some variables of a network; leaks of noisy-OR variables are no smaller than `least`."""
+    """The families of some variables of a network; noisy-OR links and leaks of probability 1 are infinite."""
     found = []
     for v in variables:
         edges = range(int(model.indptr[v]), int(model.indptr[v + 1]))
@@ -53,8 +51,10 @@ def families_of(
             found.append(Family(int(v), parents, gate, h, (), None if tables is None else tables[v]))
             continue
         rows = len(h)
-        blocks = tuple(model.weight[model.block[e] : model.block[e + 1]].reshape(rows, -1) for e in edges)
-        found.append(Family(int(v), parents, gate, np.maximum(h, least) if gate == NOISY_OR else h, blocks))
+        blocks = [model.weight[model.block[e] : model.block[e + 1]].reshape(rows, -1) for e in edges]
+        if gate == NOISY_OR:
+            h, *blocks = (np.where(x == CERTAIN, np.inf, x) for x in (h, *blocks))
+        found.append(Family(int(v), parents, gate, h, tuple(blocks)))
     return found
 
 
@@ -80,9 +80,28 @@ def log_table(family: Family, states: States) -> FloatArray:
         parts = [np.concatenate([[0.0], family.weights[k][l]]) for k in hidden]
         grid = reduce(np.add.outer, parts, np.zeros(())).reshape(1, *shape)
         inputs.append(grid + x[:, l].reshape(-1, *[1] * len(shape)))
+    if family.gate == SIGMOID:
+        _make_certain(family, states, inputs)
     if own[0] >= 0:
         return _log_p(family.gate, inputs, own.reshape(-1, *[1] * len(shape)))
     return np.stack([_log_p(family.gate, inputs, np.array(k)) for k in range(len(inputs) + 1)], axis=-1)
+
+
+def _make_certain(family: Family, states: States, inputs: list[FloatArray]) -> None:
+    """Infinite inputs where a threshold of a sigmoid variable is certain to be passed, or cannot be."""
+    certain = certainties(family.gate, family.bias, family.weights)
+    ends = ((certain.needs, certain.raises, -np.inf), (certain.needs | True, certain.sure, np.inf))
+    for mine, marks, end in ends if certain.any() else ():
+        for k in np.flatnonzero(mine):
+            found, hidden = np.array(end > 0.0 and certain.always[k]), 0
+            for u, mark in zip(family.parents, marks, strict=True):
+                if states[0, u] >= 0:
+                    own = mark[k, _few(states[:, u])].reshape(-1, *[1] * (inputs[k].ndim - 1))
+                else:
+                    hidden += 1
+                    own = mark[k].reshape([-1 if axis == hidden else 1 for axis in range(inputs[k].ndim)])
+                found = found | own
+            inputs[k] = np.where(found == (end > 0.0), end, inputs[k])
 
 
 def _selected(family: Family, states: States) -> FloatArray:
@@ -154,14 +173,14 @@ def fired(family: Family, states: States) -> tuple[FloatArray, dict[int, FloatAr
     """
     x, k = absorbed(family, states), _few(states[:, family.variable])[:, None]
     level = np.arange(1, x.shape[1] + 1)
-    above, here = (level > k) * 1.0, (level == k) * 1.0
-    straight, weight = {-1: -(above * x).sum(axis=1)}, dict[int, FloatArray]()
+    above, here = level > k, level == k
+    straight, weight = {-1: -np.where(above, x, 0.0).sum(axis=1)}, dict[int, FloatArray]()
     for u, block in zip(family.parents, family.weights, strict=True):
         if states[0, u] < 0:
             straight[u] = np.zeros((len(k), block.shape[1] + 1))
-            np.negative(np.einsum("rl,ls->rs", above, block), out=straight[u][:, 1:])
-            weight[u] = np.einsum("rl,ls->rs", here, block)[:, None]
-    return (here * x).sum(axis=1, keepdims=True), weight, straight
+            np.negative(np.where(above[:, :, None], block, 0.0).sum(axis=1), out=straight[u][:, 1:])
+            weight[u] = np.where(here[:, :, None], block, 0.0).sum(axis=1)[:, None]
+    return np.where(here, x, 0.0).sum(axis=1, keepdims=True), weight, straight
 
 
 def _few(state: States) -> States:

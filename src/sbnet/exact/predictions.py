@@ -27,8 +27,9 @@ def barren_means(network: Network, states: Taken, log_p: FloatArray, units: Inde
         absent = network.gate[units[block]] == NOISY_OR
         with_unit = states[block]
         with_unit[np.arange(len(with_unit)), units[block]] = np.where(absent, 0, 1)
-        log_share = enumerate_states(network, with_unit, effort._replace(means=False))[0] - log_p[block]
-        log_share = np.minimum(log_share, 0.0)
+        log_with = enumerate_states(network, with_unit, effort._replace(means=False))[0]
+        with np.errstate(invalid="ignore"):  # impossible evidence
+            log_share = np.minimum(log_with - log_p[block], 0.0)
         means[block] = np.where(absent, -np.expm1(log_share), np.exp(log_share))
     return means
 

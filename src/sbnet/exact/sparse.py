@@ -12,10 +12,8 @@ import numpy as np
 from sbnet._types import FloatArray, Model, States
 from sbnet.exact.elimination import Answers, Likelihoods, Plan, draw, explain, plan, solve
 from sbnet.exact.factors import families_of
-from sbnet.kernels.codes import LEAST, NOISY_OR
+from sbnet.kernels.codes import NOISY_OR
 
-_UNLIKELY = -600.0
-"""Where ln P is lower, it counts that a noisy-OR variable without a cause is on with a probability of 1e-300, not 0."""
 _LARGEST = 22.0
 """Larger tables, of 32 megabytes and more, are summed in parts: for each joint state of some variables."""
 
@@ -55,13 +53,13 @@ class Sum:
         soft: Iterable[int] = (),
     ) -> None:  # fmt: skip
         self.network, self.variables, self.maximum, self.soft = network, sorted(variables), maximum, tuple(soft)
-        self.plan = self._plan(states, limit, 0.0)
+        self.plan = self._plan(states, limit)
 
-    def _plan(self, states: States, limit: float, least: float) -> Plan:
+    def _plan(self, states: States, limit: float) -> Plan:
         model = self.network.model
         by_name = getattr(self.network, "tables", {})
         tables = {self.network.names.index(name): table for name, table in by_name.items()}
-        families = families_of(model, self.network.bias, self.variables, tables, least)
+        families = families_of(model, self.network.bias, self.variables, tables)
         names, soft, maximum = self.network.names, self.soft, self.maximum
         return plan(families, model.n_states, states, soft=soft, limit=limit, maximum=maximum, names=names)
 
@@ -71,40 +69,21 @@ class Sum:
         """ln P of each row, and posteriors of variables, rows by states."""
         asked = [v for v in self.plan.names if v >= 0] if wanted is None else list(wanted)
         soft = likelihoods or {}
-        found = self._solve(self.plan, states, asked, soft)
-        again = self._unlikely(found.log_p)
-        if len(again):
-            soft = {v: np.atleast_2d(p)[again if np.ndim(p) > 1 else slice(None)] for v, p in soft.items()}
-            more = self._solve(self._plan(states[again], np.inf, LEAST), states[again], asked, soft, LEAST)
-            found.log_p[again] = more.log_p
-            for v in asked:
-                found.posteriors[v][again] = more.posteriors[v]
-        return found
+        if self.plan.bits <= _LARGEST or soft:
+            return solve(self.plan, states, soft, asked)
+        rows = [self._in_parts(self.plan, row, asked) for row in states]
+        both = {v: np.array([row.posteriors[v] for row in rows]) for v in asked}
+        return Answers(np.array([row.log_p[0] for row in rows]), both)
 
     def explain(self, states: States) -> tuple[FloatArray, States]:
         """The largest ln P of each row, and the state that has it."""
-        log_p, best = explain(self.plan, states)
-        again = self._unlikely(log_p)
-        if len(again):
-            log_p[again], best[again] = explain(self._plan(states[again], np.inf, LEAST), states[again])
-        return log_p, best
+        return explain(self.plan, states)
 
     def draw(self, row: States, n: int, rng: np.random.Generator) -> States:
         """Samples of the posterior of one row, of a plan that was made with `maximum`."""
         return draw(self.plan, row, n, rng)
 
-    def _unlikely(self, log_p: FloatArray) -> np.ndarray:
-        noisy = (self.network.model.gate[self.variables] == NOISY_OR).any()
-        return np.flatnonzero(~(log_p > _UNLIKELY)) if noisy else np.empty(0, np.int64)
-
-    def _solve(self, plan: Plan, states: States, asked: list[int], soft: Likelihoods, least: float = 0.0) -> Answers:
-        if plan.bits <= _LARGEST or soft:
-            return solve(plan, states, soft, asked)
-        rows = [self._in_parts(plan, row, asked, least) for row in states]
-        both = {v: np.array([row.posteriors[v] for row in rows]) for v in asked}
-        return Answers(np.array([row.log_p[0] for row in rows]), both)
-
-    def _in_parts(self, plan: Plan, row: States, asked: list[int], least: float) -> Answers:
+    def _in_parts(self, plan: Plan, row: States, asked: list[int]) -> Answers:
         """One row, part by part: for each joint state of variables that the largest tables have in common."""
         cut, n_states = list[int](), self.network.model.n_states
         for _ in range(math.ceil(plan.bits - _LARGEST) + 2):
@@ -114,7 +93,7 @@ class Sum:
             cut.append(max(widest, key=lambda v: sum(plan.names.index(v) in work.joint for work in plan.steps)))
             states = row[None, :].copy()
             states[:, cut] = 1
-            plan = self._plan(states, np.inf, least)
+            plan = self._plan(states, np.inf)
         joint = np.array(list(product(*(range(n_states[v]) for v in cut))), np.int8)
         states = np.repeat(row[None, :], len(joint), axis=0)
         states[:, cut] = joint

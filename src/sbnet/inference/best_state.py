@@ -12,7 +12,7 @@ import numpy as np
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.bounds.upper import UpperBoundSettings, upper_bound
-from sbnet.errors import short
+from sbnet.errors import TooRareError, short
 from sbnet.exact.probability import log_p_rows, sample
 from sbnet.inference.local_search import good_state
 from sbnet.inference.maximum import Found, Group, groups_of, largest, rounding_of
@@ -28,7 +28,7 @@ from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, Question, ask
 from sbnet.questions.reduction import absorb
-from sbnet.questions.support import IMPOSSIBLE
+from sbnet.questions.support import IMPOSSIBLE, remote
 
 if TYPE_CHECKING:
     import pandas
@@ -300,6 +300,8 @@ def _search(question: Question, limit: int, parts: int | None, seed: int) -> Mos
         found = _eliminated(network, row, group) or largest(group, starts, most)
         state[group.units] = found.state
         log_p, upper, exact = log_p + found.value, upper + found.upper, exact and found.exact
+    if remote(network, np.array(log_p)):
+        return _of_states(question, part, limit, seed)
     # The margins of groups cover their sums; this one covers what was absorbed, and the sum of it all.
     upper += rounding_of(network.weight, network.bias, network.graph.indptr, network.gate) + float(part.slack[0])
     upper += 1e-15 * (len(groups) + 1) * (abs(log_p) + abs(float(part.constant[0])))
@@ -311,7 +313,11 @@ def _of_states(question: Question, part: Part, limit: int, seed: int) -> MostPro
     """One row of variables with states, by elimination, or uphill; a variable that is held is no part of P."""
     network = part.network
     free = np.flatnonzero(np.append(part.held == HIDDEN, np.ones(len(part.owner), np.bool_))).tolist()
-    best = most_probable_state(network, part.states[0], free, limit)
+    try:
+        best = most_probable_state(network, part.states[0], free, limit)
+    except TooRareError as error:
+        given = question.given[0]
+        return MostProbable(question.network, given, given, -np.inf, -np.inf, True, str(error))
     exact = best is not None
     if best is None:
         best = good_state(network, part.states[0], free, seed)
@@ -332,7 +338,10 @@ def _eliminated(network: Network, row: States, group: Group) -> Found | None:
     """The best state of a large group by elimination, if that takes small tables only."""
     if len(group.hidden) <= _SMALL:
         return None
-    best = most_probable_state(network, row, group.units.tolist(), _TABLE)
+    try:
+        best = most_probable_state(network, row, group.units.tolist(), _TABLE)
+    except TooRareError:  # no state has a positive probability: found out where zeros are looked for
+        return None
     if best is None:
         return None
     state: States = best[group.units]

@@ -49,9 +49,10 @@ def observed(model: Model, states: States) -> tuple[BoolArray, BoolArray]:
 
 def gibbs_means(
     model: Model, states: States, bias: FloatArray, seed: np.uint64, length: Length
-) -> tuple[FloatArray, FloatArray]:
-    """Means of conditional probabilities in each chain, rows by chains by thresholds, and their variances."""
+) -> tuple[FloatArray, FloatArray, States]:
+    """Means of conditional probabilities in each chain, rows by chains by thresholds; variances, and last states."""
     means = np.empty((len(states), length.chains, len(bias)))
+    last = np.empty((*means.shape[:2], len(model.gate)), np.int8)
     within, graph, most = np.empty_like(means), graph_of(model), rows_at_once(model, length.chains)
     for first in range(0, len(states), most):
         rows = slice(first, first + most)
@@ -66,7 +67,9 @@ def gibbs_means(
             by_row(chains.columns[name], len(seeds))[:, : length.chains] for name in ("average", "spread")
         )
         means[rows], within[rows] = np.where(seen, on, average), np.where(seen, 0.0, spread / (length.samples - 1))
-    return means, within
+        cells = chains.cells["state"].swapaxes(1, 2).reshape(len(seeds), -1, len(model.gate))
+        last[rows] = cells[:, : length.chains]
+    return means, within, last
 
 
 def anneal(

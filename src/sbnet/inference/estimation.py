@@ -26,7 +26,7 @@ from sbnet.questions.batches import Batch, answers
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, ask
-from sbnet.questions.support import IMPOSSIBLE
+from sbnet.questions.support import IMPOSSIBLE, remote
 
 _BLOCK = 500_000
 Method: TypeAlias = Literal["importance", "annealed"]
@@ -285,16 +285,8 @@ def _sample(network: Network, solver: Solver, draw: Draw, block: Block) -> Float
     """What :func:`summary` says of each row, and the bound, in columns."""
     (states,) = block.columns
     solution = solver.solve(network, states, start=None, trace=False)
-    if not network.tables:
-        rows = (Reduced(network, row) for row in states)
-        return np.column_stack((*weigh(rows, solution, draw), solution.bound))
-    weights = np.empty((len(states), draw.samples))
-    for r, (row, means) in enumerate(zip(states, solution.means, strict=True)):
-        if draw.anneal:
-            weights[r] = families.annealed_weights(network, row, means, draw.anneal, draw.seed, draw.samples)
-        else:
-            weights[r] = families.log_weights(network, row, means, draw.defence, draw.seed, draw.samples)
-    return np.column_stack((*summary(weights, draw.delta), solution.bound))
+    rows = (Reduced(network, row) for row in states)
+    return np.column_stack((*weigh(rows, solution, draw), solution.bound))
 
 
 def weigh(
@@ -303,11 +295,16 @@ def weigh(
     """What :func:`summary` says of each row, for samples around the means of a solution."""
     weights = np.empty((len(solution.bound), draw.samples))
     for r, row in enumerate(rows):
-        means, own = solution.means[r], row.network
-        if draw.anneal:
-            weights[r] = anneal(own.model, row.states, own.bias, means, draw.anneal, draw.seed, draw.samples)
+        means, own, how = solution.means[r], row.network, (draw.seed, draw.samples)
+        if own.tables or remote(own, solution.bound[r]):
+            if draw.anneal:
+                weights[r] = families.annealed_weights(own, row.states, means, draw.anneal, *how)
+            else:
+                weights[r] = families.log_weights(own, row.states, means, draw.defence, *how)
+        elif draw.anneal:
+            weights[r] = anneal(own.model, row.states, own.bias, means, draw.anneal, *how)
         else:
-            weights[r] = log_weights(row, means, draw.defence, draw.seed, draw.samples)
+            weights[r] = log_weights(row, means, draw.defence, *how)
     return summary(weights, draw.delta)
 
 

@@ -13,14 +13,18 @@ if it is sure; for a noisy-OR, v = l and v < l are. Of a table, entries of zero 
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import HIDDEN, BoolArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, States
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
+from sbnet.questions.by_state import probabilities
+from sbnet.questions.reduction import live_variables
 
 _ROUNDING = 1e-9  # of certain log-odds that are the sum of a weight and a bias
 
@@ -28,21 +32,48 @@ Domains = list[BoolArray]
 """Of each variable, rows by states: can it have the state?"""
 
 
-class _Rule(NamedTuple):
-    """What one variable rules out: by a table of what is possible, or by thresholds.
+class Certainties(NamedTuple):
+    """What is certain of the thresholds of a variable.
 
     `raises` and `sure` have an array for each parent, thresholds by states: does the state raise the threshold, and
     does it do so without fail?
     """
 
-    variable: int
-    parents: list[int]
-    noisy: bool
-    possible: BoolArray | None
     needs: BoolArray
     always: BoolArray
     raises: list[BoolArray]
     sure: list[BoolArray]
+
+    def any(self) -> bool:
+        """Is anything certain?"""
+        return bool(self.needs.any() or self.always.any() or any(one.any() for one in self.sure))
+
+
+def certainties(gate: int, bias: FloatArray, weights: Sequence[FloatArray], faint: float = 0.0) -> Certainties:
+    """Those of a variable without a table; inputs of a noisy-OR up to `faint` count as none."""
+    noisy = gate == NOISY_OR
+    weights = [np.hstack([np.zeros((len(bias), 1)), weight]) for weight in weights]
+    lowered = np.zeros(len(bias), np.bool_)
+    for weight in weights:
+        lowered |= (weight < 0.0).any(axis=1)
+    sure = [
+        weight == CERTAIN if noisy else (abs(bias[:, None] + weight - CERTAIN) <= _ROUNDING) & ~lowered[:, None]
+        for weight in weights
+    ]
+    for one in sure:
+        one[:, 0] = False  # which is `always`
+    needs = bias <= faint if noisy else bias == -CERTAIN
+    return Certainties(needs, (bias == CERTAIN) & ~lowered, [weight > faint for weight in weights], sure)
+
+
+class _Rule(NamedTuple):
+    """What one variable rules out: by a table of what is possible, or by thresholds."""
+
+    variable: int
+    parents: list[int]
+    noisy: bool
+    possible: BoolArray | None
+    certain: Certainties
 
 
 class _Key:
@@ -58,28 +89,13 @@ def _rules(network: Network) -> list[_Rule]:
 
 def _rule(network: Network, i: int) -> _Rule | None:
     """The rule of a variable; None if it rules nothing out."""
-    family, none = network.family(i), np.zeros(0, np.bool_)
+    family = network.family(i)
     parents = [network.index(name) for name in family.parents]
-    if family.table is not None:
-        possible = family.table > 0.0
-        return None if possible.all() else _Rule(i, parents, False, possible, none, none, [], [])
-    bias, noisy = family.bias, family.gate == NOISY_OR
-    weights = [np.hstack([np.zeros((len(bias), 1)), weight]) for weight in family.weights]
-    lowered = np.zeros(len(bias), np.bool_)
-    for weight in weights:
-        lowered |= (weight < 0.0).any(axis=1)
-    needs = bias == (0.0 if noisy else -CERTAIN)
-    always = (bias == CERTAIN) & ~lowered
-    raises = [weight > 0.0 for weight in weights]
-    sure = [
-        weight == CERTAIN if noisy else (abs(bias[:, None] + weight - CERTAIN) <= _ROUNDING) & ~lowered[:, None]
-        for weight in weights
-    ]
-    for one in sure:
-        one[:, 0] = False  # which is `always`
-    if not (needs.any() or always.any() or any(one.any() for one in sure)):
+    possible = None if family.table is None else family.table > 0.0
+    certain = certainties(family.gate, family.bias, family.weights)
+    if possible.all() if possible is not None else not certain.any():
         return None
-    return _Rule(i, parents, noisy, None, needs, always, raises, sure)
+    return _Rule(i, parents, family.gate == NOISY_OR, possible, certain)
 
 
 def impossible(network: Network, states: States, held: States | None, barred: Domains | None = None) -> BoolArray:
@@ -101,6 +117,33 @@ def first_empty(network: Network, row: States, held: States | None) -> int:
     empty = [not one.any() for one in _left(network, row[None, :], apart, None)]
     seen = np.flatnonzero(np.array(empty) & (row != HIDDEN))
     return -1 if not any(empty) else int(seen[-1] if len(seen) else np.argmax(empty))
+
+
+def excluded_share(network: Network, row: States, means: FloatArray, faint: float) -> float:
+    """The share of what cannot be in a factorial distribution that has these means and the evidence, or more.
+
+    What takes an input of a noisy-OR of `faint` or less counts too. No variable of a family has a table.
+    """
+    total, live = 0.0, live_variables(network.model, row)
+    q = {i: _distribution(network, row, means, i) for i in np.flatnonzero(live).tolist()}
+    for i, own in q.items():
+        family = network.family(i)
+        certain, noisy = certainties(family.gate, family.bias, family.weights, faint), family.gate == NOISY_OR
+        parents = [q[network.index(name)] for name in family.parents]
+        for k in range(len(family.bias)):
+            if certain.needs[k]:
+                off = (p[~up[k]].sum() for p, up in zip(parents, certain.raises, strict=True))
+                total += (own[k + 1] if noisy else own[k + 1 :].sum()) * math.prod(off)
+            sure = sum(p[one[k]].sum() for p, one in zip(parents, certain.sure, strict=True)) + certain.always[k]
+            total += (own[: k + 1].sum() if noisy else own[k]) * sure
+    return float(total) * (1.0 + 1e-9)
+
+
+def _distribution(network: Network, row: States, means: FloatArray, i: int) -> FloatArray:
+    """Of one variable; rounding counts where it is hidden."""
+    if row[i] != HIDDEN:
+        return np.asarray(np.arange(network.n_states[i]) == row[i], np.float64)
+    return probabilities(means[network.columns_of(i)]) + 2.0**-50
 
 
 def _left(network: Network, states: States, held: States | None, barred: Domains | None) -> Domains:
@@ -148,27 +191,27 @@ def _some(domain: BoolArray) -> BoolArray:
 def _by_thresholds(rule: _Rule, domains: Domains) -> Domains:
     """What thresholds leave of the domains of their variable and of its parents."""
     own, *parents = domains
-    new = [np.ones_like(one) for one in domains]
-    for k in range(len(rule.needs)):
+    new, rules = [np.ones_like(one) for one in domains], rule.certain
+    for k in range(len(rules.needs)):
         l = k + 1  # noqa: E741 (the letter of the definition)
-        lifts = [(one & up[k]).any(axis=1) for one, up in zip(parents, rule.raises, strict=True)]
+        lifts = [(one & up[k]).any(axis=1) for one, up in zip(parents, rules.raises, strict=True)]
         count = np.sum(lifts, axis=0) if lifts else np.zeros(len(own), np.int64)
-        sure = np.full(len(own), rule.always[k])
-        for one, certain in zip(parents, rule.sure, strict=True):
+        sure = np.full(len(own), rules.always[k])
+        for one, certain in zip(parents, rules.sure, strict=True):
             sure |= one.any(axis=1) & ~(one & ~certain[k]).any(axis=1)
-        if rule.needs[k]:
+        if rules.needs[k]:
             gone = slice(l, l + 1) if rule.noisy else slice(l, None)
             new[0][:, gone] &= (count > 0)[:, None]
             rest = own.copy()
             rest[:, gone] = False
             last = (count == 1) & _some(own) & ~_some(rest)  # it must be raised, and one parent can
-            for one, lift, up in zip(new[1:], lifts, rule.raises, strict=True):
+            for one, lift, up in zip(new[1:], lifts, rules.raises, strict=True):
                 one &= ~(last & lift)[:, None] | up[k]
         gone = slice(0, l) if rule.noisy else slice(k, k + 1)
         new[0][:, gone] &= ~sure[:, None]
         rest = own.copy()
         rest[:, gone] = False
         low = _some(own) & ~_some(rest)  # it must not be sure
-        for one, certain in zip(new[1:], rule.sure, strict=True):
+        for one, certain in zip(new[1:], rules.sure, strict=True):
             one &= ~low[:, None] | ~certain[k]
     return new

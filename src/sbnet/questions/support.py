@@ -20,17 +20,18 @@ business of :mod:`sbnet.questions.domains`.
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple
 
 import numpy as np
 
-from sbnet._types import HIDDEN, BoolArray, IndexArray, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import CERTAIN, Network
 from sbnet.parallel.blocks import row_blocks
 from sbnet.questions import domains
-from sbnet.questions.reduction import stretches
+from sbnet.questions.reduction import ends_of_weights, stretches
 
 IMPOSSIBLE = "the evidence is impossible"
 NO_STATE = f"{IMPOSSIBLE}: no joint state of the hidden variables has a probability above zero"
@@ -59,6 +60,46 @@ def depth(network: Network) -> float:
     least += [table[table > 0.0].min() for table in network.tables.values()]
     size = np.abs(network.bias).sum() + np.abs(network.weight).sum() + len(network.bias) - np.log(least).sum()
     return 2.0 * float(size) + EXCLUDED
+
+
+UNLIKELY = -600.0
+"""Where ln P is lower than that, what kernels count in the place of zero may show."""
+_FAINT = 1e-290  # inputs of a noisy-OR that kernels may count as more than they are
+
+
+class _HasZeros:
+    """Where a network keeps the answer."""
+
+
+def has_zeros(network: Network) -> bool:
+    """Do kernels count something as rare that is impossible, or rarer than they can tell?"""
+    known: bool | None = network._cache.get(_HasZeros)
+    if known is None:
+        threshold, _ = ends_of_weights(network.model)
+        noisy, bias, weight = network.gate[network.columns[0]] == NOISY_OR, network.bias, network.weight
+        sure = (weight == CERTAIN) | (np.abs(bias[threshold] + weight - CERTAIN) <= _ROUNDING)
+        known = bool((noisy & (bias < _FAINT)).any() or (np.abs(bias) == CERTAIN).any() or sure.any())
+        network._cache[_HasZeros] = known
+    return known
+
+
+def remote(network: Network, log_p: FloatArray) -> BoolArray:
+    """Which bounds on ln P are so low that what cannot be may be a part of them."""
+    low: BoolArray = ~(log_p > UNLIKELY)
+    return low if low.any() and has_zeros(network) else low & False
+
+
+def without_zeros(network: Network, row: States, means: FloatArray, bound: float) -> float:
+    r"""The lower bound of a factorial Q, as kernels have it, made one that counts zeros as zeros; it may be -∞.
+
+    With A the joint states that can be and :math:`\delta` the rest of Q, the bound of Q given A is
+    :math:`\sum_A Q \ln (P / Q) / (1 - \delta) + \ln(1 - \delta)`. What is outside of A adds next to nothing to the
+    bound of Q, or takes from it: it has a probability of 1e-290 or less.
+    """
+    share = domains.excluded_share(network, row, means, _FAINT)
+    if not share < 1.0:
+        return -math.inf
+    return bound / (1.0 - share) + math.log1p(-share) - 1e-15 * abs(bound) if share else bound
 
 
 class _Links(NamedTuple):

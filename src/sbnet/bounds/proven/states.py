@@ -17,7 +17,7 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds.proven import balls, round_down, round_up
 from sbnet.errors import TooManyHiddenError, enumerated
-from sbnet.exact.factors import Family, families_of
+from sbnet.exact.factors import Family, families_of, log_table
 from sbnet.exact.planning import TooWide, best_order
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.model.network import Network
@@ -144,7 +144,7 @@ def _table(arb: Any, network: Network, family: Family, row: States, axes: tuple[
         return _fitted(np.asarray(family.table[seen], np.float64), np.zeros((), np.int64), 0)
     shape = [int(network.n_states[v]) for v in axes]
     fraction, power, digits = np.zeros(shape), np.full(shape, _ZERO), 53
-    for place in np.ndindex(*shape):
+    for place in np.argwhere(log_table(family, row[None, :])[0] > -np.inf).tolist():
         hidden = dict(zip(axes, place, strict=True))
         *parents, own = (hidden.get(v, int(row[v])) for v in members)
         ball = _probability(arb, family, parents, own)
@@ -152,7 +152,7 @@ def _table(arb: Any, network: Network, family: Family, row: States, axes: tuple[
             digits = min(digits, ball.rel_accuracy_bits())
             whole, exponent = (int(part) for part in ball.mid().man_exp())
             bits = whole.bit_length()
-            fraction[place], power[place] = whole / (1 << bits), exponent + bits
+            fraction[*place], power[*place] = whole / (1 << bits), exponent + bits
     # One rounding of the middle of the ball, the radius is less than another; 1 stands for 1/2 times 2.
     return _fitted(fraction, power, 2 << (53 - digits))
 

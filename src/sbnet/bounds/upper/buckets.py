@@ -21,9 +21,8 @@ import numpy as np
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.bounds import margins
 from sbnet.exact.factors import Family, absorbed, families_of, log_table
-from sbnet.kernels.codes import LEAST
 from sbnet.model import gates
-from sbnet.model.network import Network
+from sbnet.model.network import CERTAIN, Network
 from sbnet.questions.reduction import live_variables
 
 
@@ -123,7 +122,7 @@ def _factors(network: Network, row: States, live: list[int], room: float) -> tup
     """The factors of families, given the evidence; and the hidden variables of the largest one that is replaced."""
     tables, found = {network.index(name): table for name, table in network.tables.items()}, list[Factor]()
     widest: tuple[int, ...] = ()
-    for family in families_of(network.model, network.bias, live, tables, LEAST):
+    for family in families_of(network.model, network.bias, live, tables):
         axes = tuple(v for v in (*family.parents, family.variable) if row[v] == HIDDEN)
         if family.table is None and _bits(network.n_states, axes) > room:
             found += _tangents(family, row)
@@ -146,8 +145,9 @@ def _sorted(axes: tuple[int, ...], log: FloatArray) -> Factor:
 
 def _tangents(family: Family, row: States) -> list[Factor]:
     """Factors whose product is nowhere below P(v | parents): tangents at the mean input, each parent apart."""
-    v, x = family.variable, absorbed(family, row[None, :])[0]
-    hidden = [(u, np.hstack([np.zeros((len(x), 1)), w])) for u, w in zip(family.parents, family.weights, strict=True)]
+    v, x = family.variable, np.minimum(absorbed(family, row[None, :])[0], CERTAIN)
+    weights = (np.hstack([np.zeros((len(x), 1)), np.minimum(w, CERTAIN)]) for w in family.weights)
+    hidden = list(zip(family.parents, weights, strict=True))
     hidden = [(u, w) for u, w in hidden if row[u] == HIDDEN]
     states = np.arange(len(x) + 1) if row[v] == HIDDEN else row[v : v + 1].astype(np.int64)
     at = x + sum((w.mean(axis=1) for _, w in hidden), np.zeros(len(x)))

@@ -20,7 +20,7 @@ from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, streams_of,
 from sbnet.model.network import Network
 from sbnet.questions.by_state import probabilities
 from sbnet.questions.reduction import live_variables
-from sbnet.questions.support import impossible
+from sbnet.questions.support import NO_STATE, impossible
 
 _PARTICLES = 256
 """Completions of a row from which chains are given states to begin with."""
@@ -112,20 +112,28 @@ def begin(row: Row, number: int, seed: np.uint64) -> States:
     best = most_probable_state(row.network, row.row, row.live)
     if best is None:
         raise TooRareError(
-            f"none of {most:,} particles has a positive probability, and elimination finds no state that "
-            "has, or is too large; ask log_likelihood(), or give fewer findings, or tables without zeros"
+            f"none of {most:,} particles has a positive probability, and elimination, which would find a state that "
+            "has, is too large; ask log_likelihood(), or give fewer findings, or tables without zeros"
         )
     return np.repeat(best[None, :], number, axis=0)
 
 
 def most_probable_state(network: Network, row: States, variables: list[int], limit: int = _TABLE_BITS) -> States | None:
-    """The best state by elimination; none if that takes a larger table, or if no state has a positive probability."""
+    """The best state by elimination; none if that takes a larger table.
+
+    Raises
+    ------
+    TooRareError
+        If no state has a positive probability.
+    """
     try:
         log_p, best = Sum(network, row[None, :], variables, limit, maximum=True).explain(row[None, :])
     except TooManyHiddenError:
         return None
+    if log_p[0] == -np.inf:
+        raise TooRareError(NO_STATE)
     state: States = best[0]
-    return state if log_p[0] > -np.inf else None
+    return state
 
 
 # --- Gibbs sampling ---------------------------------------------------------------------------------------------------

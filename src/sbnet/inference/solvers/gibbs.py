@@ -9,11 +9,13 @@ from typing import ClassVar
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import FloatArray, RngLike, States
+from sbnet._types import HIDDEN, BoolArray, FloatArray, RngLike, States
 from sbnet.inference.chains import Length, gibbs_means
 from sbnet.inference.solution import Chains, Solution, Status, codes
 from sbnet.inference.solvers.families import chain_means
 from sbnet.model.network import Network
+from sbnet.questions.reduction import live_variables
+from sbnet.questions.support import has_zeros, impossible
 
 _AGREE = 1.05
 
@@ -25,8 +27,8 @@ class Gibbs:
     Each sweep draws every hidden variable given all others; the mean of a variable is the average of its conditional
     probabilities, or of those of each of its states from the second one on. Several chains from random states give the
     error and R-hat, which is near 1 if they agree. Where variables have tables, chains start from particles: states of
-    positive probability. Zeros in tables may keep a chain from where it should go, which R-hat tells only if chains
-    started on both sides.
+    positive probability; so do those that would end in a state that cannot be. Zeros may keep a chain from where it
+    should go, which R-hat tells only if chains started on both sides.
 
     Parameters
     ----------
@@ -73,7 +75,9 @@ class Gibbs:
         if network.tables:
             means, within = chain_means(network, states, self._seed, *length)
         else:
-            means, within = gibbs_means(network.model, states, network.bias, self._seed, length)
+            means, within, last = gibbs_means(network.model, states, network.bias, self._seed, length)
+            for r in np.flatnonzero(_stuck(network, states, last)):
+                means[r : r + 1], within[r : r + 1] = chain_means(network, states[r : r + 1], self._seed, *length)
         between = means.var(axis=1, ddof=1)
         inside = within.mean(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -83,3 +87,12 @@ class Gibbs:
         chains = Chains(np.sqrt(between / self.chains), r_hat)
         sweeps = np.full(n, self.samples + self.burn_in)
         return Solution(np.full(n, np.nan), means.mean(axis=1), status, sweeps, chains=chains)
+
+
+def _stuck(network: Network, states: States, last: States) -> BoolArray:
+    """Rows in which a chain ended in a state that cannot be, and is only rare where kernels count: rows by chains."""
+    if not has_zeros(network):
+        return np.zeros(len(states), np.bool_)
+    live = np.array([live_variables(network.model, row) for row in states], np.bool_).reshape(states.shape)
+    ends = np.where(live[:, None], last, HIDDEN).reshape(-1, states.shape[1])
+    return impossible(network, ends).reshape(last.shape[:2]).any(axis=1)

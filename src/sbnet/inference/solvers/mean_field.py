@@ -9,16 +9,17 @@ from typing import ClassVar
 import numpy as np
 
 from sbnet import checks
-from sbnet._types import Bound, FloatArray, LogTerm, Model, RngLike, States, Stop
+from sbnet._types import Bound, FloatArray, IndexArray, LogTerm, Model, RngLike, States, Stop
 from sbnet.bounds import margins
 from sbnet.bounds.lower import check_log_term
 from sbnet.bounds.rows import Answers, solve_rows
-from sbnet.inference.solution import Solution, Status, Xi, codes
+from sbnet.inference.solution import Gather, Solution, Status, Xi, codes
 from sbnet.inference.solvers.protocol import BoundGradient
 from sbnet.inference.solvers.tabular import solve_tables
 from sbnet.kernels.gradient import Gradients
 from sbnet.model.network import Network
 from sbnet.questions.reduction import absorb_rows
+from sbnet.questions.support import impossible, remote, without_zeros
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,30 @@ class MeanField:
         best.bound[:] -= margin
         if best.trace is not None:
             best.trace[:] -= margin[:, None]
-        return best
+        far = np.flatnonzero(remote(network, best.bound))
+        return best if not len(far) else self._with_zeros(network, states, best, far, points, trace)
+
+    def _with_zeros(
+        self, network: Network, states: States, best: Solution, far: IndexArray,
+        points: list[FloatArray | None], trace: bool,
+    ) -> Solution:  # fmt: skip
+        """Answers in which zeros count as zeros, where those of the kernels may owe something to what cannot be."""
+        gone = impossible(network, states[far])
+        best.bound[far[gone]], far = -np.inf, far[~gone]
+        held = np.array([without_zeros(network, states[r], best.means[r], best.bound[r]) for r in far])
+        lost = far[~(held >= best.bound[far] - self.tol)]
+        best.bound[far] = held
+        if not len(lost):
+            return best
+        again = [None if point is None else point[lost] for point in points]
+        found, whole = (
+            solve_tables(network, self.bound, self.stop, states[lost], again, trace),
+            Gather(*best.means.shape),
+        )
+        better = found.bound >= best.bound[lost]
+        whole.put(slice(None), best)
+        whole.put(lost[better], found.rows(better))
+        return whole.solution()
 
     def _point(self, network: Network, k: int, n: int) -> FloatArray:
         """A starting point that all rows share, so that a row's answer does not depend on its neighbours."""

@@ -20,6 +20,7 @@ from sbnet.kernels.kinds import EXACT, XI
 from sbnet.model.network import Network
 from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import Part, absorb, uncoupled, whole, with_gates
+from sbnet.questions.support import remote
 
 _TRIALS = 3
 """Units, those nearest to one half, that a new gate may follow at first."""
@@ -106,8 +107,9 @@ class Mixture:
         first = self.solver.solve(network, states, start=start, trace=trace)
         solution, bias = first.draft(), absorb(network, states)
         paths: list[list[float]] = [[] for _ in states]
+        far = remote(network, first.bound)  # where kernels cannot tell what is impossible
         for r, row in enumerate(states):
-            if not self.components > 1 or not (row == HIDDEN).any():
+            if not self.components > 1 or not (row == HIDDEN).any() or far[r]:
                 continue
             parts = uncoupled(network.model, row)
             mixed = [self._grown(network, part, row, bias[r], solution.means[r]) for part in parts if part.hidden.any()]

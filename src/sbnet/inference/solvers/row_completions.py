@@ -9,24 +9,28 @@ states), which leaves the sum right in the mean. What has no bearing on what is 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
-from sbnet.exact.factors import Family, families_of, leak
+from sbnet.exact.factors import Family, families_of, leak, log_table
 from sbnet.inference.equal_rows import first_equal
-from sbnet.kernels.codes import NOISY_OR, TABLE
+from sbnet.kernels.codes import NOISY_OR, SIGMOID, TABLE
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, uniforms
 from sbnet.model.network import Network
 from sbnet.model.states import offsets
 from sbnet.parallel.blocks import row_blocks
+from sbnet.questions.domains import certainties
 
 MOST = 256
 """Completions of a row."""
 _FEW = 0.3
 """Completions are drawn again when the effective number of them is below this share."""
+_SMALL = 1 << 12
+"""Joint states of the parents of a variable for which zeros of its gate are put in a table."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -148,8 +152,12 @@ class Conditional:
         self.variable, self.parents, self.gate = family.variable, family.parents, family.gate
         self.bias = family.bias
         self.weights = [np.hstack([np.zeros((len(self.bias), 1)), block]).T for block in family.weights]
-        with np.errstate(divide="ignore"):
-            self.table = None if family.table is None else np.log(family.table)
+        self.table: FloatArray | None = None
+        sizes = [len(weight) for weight in self.weights]
+        certain = family.gate == SIGMOID and certainties(family.gate, family.bias, family.weights).any()
+        if family.table is not None or (certain and math.prod(sizes) <= _SMALL):
+            nothing = np.full((1, max(family.variable, *family.parents, 0) + 1), HIDDEN)
+            self.table = log_table(family, nothing)[0]
 
     def log_p(self, states: States) -> FloatArray:
         """ln P of each state of the variable, samples by states."""

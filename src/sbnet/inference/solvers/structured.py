@@ -21,6 +21,7 @@ from sbnet.kernels.structs import Problem
 from sbnet.model.network import Network
 from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import absorb, reduce
+from sbnet.questions.support import remote
 
 if TYPE_CHECKING:
     from sbnet.kernels.structured import Products
@@ -97,9 +98,10 @@ class Structured:
         label = None if isinstance(self.groups, str) else self._labels(network)
         solution, bias = first.draft(), absorb(network, states)
         paths: list[list[float]] = [[] for _ in states]
+        far = remote(network, first.bound)  # where kernels cannot tell what is impossible
         for r, row in enumerate(states):
             problem = reduce(network.model, row)
-            if len(problem.hidden) == 0:
+            if len(problem.hidden) == 0 or far[r]:
                 continue
             hidden = problem.hidden["variable"]
             path, means, settled = self._maximised(network, problem, row, bias[r], first.means[r, hidden], label)

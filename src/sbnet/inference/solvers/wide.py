@@ -107,11 +107,11 @@ class Wide:
         self.parents = tuple(family.parents[k] for k in hidden)
         self.axes = (*self.parents, family.variable) if own == HIDDEN else self.parents
         n = len(family.bias)
-        blocks = [np.hstack([np.zeros((n, 1)), family.weights[k]]) for k in hidden]
+        blocks = [np.hstack([np.zeros((n, 1)), np.minimum(family.weights[k], zero)]) for k in hidden]
         sizes = [block.shape[1] for block in blocks]
         first = np.cumsum([0, *sizes[:-1]])
         self.slots = {u: slice(b, b + s) for u, b, s in zip(self.parents, first.tolist(), sizes, strict=True)}
-        self.bias, self.weight = absorbed(family, row[None, :])[0], np.hstack(blocks)
+        self.bias, self.weight = np.minimum(absorbed(family, row[None, :])[0], zero), np.hstack(blocks)
         states = np.arange(n + 1) if own == HIDDEN else np.array([own])
         loads = [gates.loads_of_states(family.gate, k + 1, states) for k in range(n)]
         self.a, self.c = np.array([a for a, _ in loads]), np.array([c for _, c in loads])  # thresholds by states
