@@ -355,8 +355,9 @@ def test_words_are_not_turned_round_where_a_model_names_its_states_the_other_way
     network = sb.from_edges({("flu", "well"): -3.0}).with_notes({"well": sb.Note(states=("yes", "no"))})
     model = str(tmp_path / "m.toml")
     sb.write(network, model)
-    assert json.loads(said(capsys, "infer", model, "well=yes", "--json"))["evidence"] == {"well": 0}
-    assert "'well' is given as 'ja'; say no, yes, 1, 0 or unknown" in complaint(capsys, "infer", model, "well=ja")
+    assert json.loads(said(capsys, "infer", model, "well=yes", "--json"))["evidence"] == {"well": "yes"}
+    assert "'well' is given as 'ja'; say no, yes or unknown" in complaint(capsys, "infer", model, "well=ja")
+    assert "'well' is given as '1'; say no, yes or unknown" in complaint(capsys, "infer", model, "well=1")
     (tmp_path / "t.csv").write_text("well\nja\n")
     assert "holds 'ja' on line 2; its states are yes and no" in complaint(
         capsys, "infer", model, "--table", str(tmp_path / "t.csv")

@@ -13,7 +13,7 @@ from hypothesis import given
 from numpy.testing import assert_allclose
 
 import sbnet as sb
-from sbnet.errors import EvidenceError, UnknownUnitError
+from sbnet.errors import EvidenceError, SBNetError, UnknownUnitError
 from sbnet.questions.evidence import coerce, coerce_many, coerce_one
 from sbnet.questions.reduction import absorb
 from strategies import cases, tables
@@ -268,3 +268,56 @@ def test_words_are_answered_in_words(sprinkler):
     named = sprinkler.with_notes({"wet": sb.Note(about="Wet grass")})
     with pytest.raises(UnknownUnitError, match="names 'Wet grass', which is what variable 'wet' is about; write"):
         sb.infer(named, {"Wet grass": 1})
+
+
+# --- two states of which the first one means yes --------------------------------------------------------------------
+
+
+BACKWARDS = [["yes", "no"], ["present", "absent"], ["true", "false"], ["on", "off"], ["ja", "nein"], ["Y", "N"]]
+SAID = "its states are {} and {}, in this order: say which by name"
+
+
+def backwards(states):
+    return sb.from_edges({("a", "x"): 2.0}, bias={"a": -1.0, "x": -2.0}, states={"a": states})
+
+
+@pytest.mark.parametrize("states", BACKWARDS, ids="-".join)
+@pytest.mark.parametrize("value", [True, 1, 1.0, "1", False, 0, "0", np.int8(1), np.True_])
+def test_numbers_and_truth_values_do_not_say_which_of_yes_and_no(states, value):
+    net = backwards(states)
+    for ask in (
+        lambda: sb.infer(net, {"a": value}),
+        lambda: sb.infer_many(net, [{"a": value}, {"a": states[0]}]),
+        lambda: sb.infer_many(net, pd.DataFrame({"a": [value]})),
+        lambda: sb.infer(net, {"x": 1}, do={"a": value}),
+        lambda: sb.sample(net, 3, do={"a": value}),
+    ):
+        with pytest.raises(SBNetError, match=SAID.format(*states)):
+            ask()
+    with pytest.raises(SBNetError, match=f"parent 'a' is given as .*; its states are {states[0]} and {states[1]}"):
+        net.conditional("x", {"a": value})
+    with pytest.raises(SBNetError, match="soft evidence by name has a likelihood for each of its states"):
+        sb.infer(net, {"a": {value: 0.5, states[0]: 0.5}})
+
+
+@pytest.mark.parametrize("states", [*BACKWARDS, ["1", "0"]], ids="-".join)
+def test_their_names_do_and_answers_name_them_too(states):
+    net = backwards(states)
+    for k, name in enumerate(states):
+        assert sb.infer(net, {"a": name})["a"] == k
+        assert sb.infer_many(net, pd.DataFrame({"a": [name]}))["a"][0] == k
+        assert np.asarray(sb.exact_posterior(net, [k, 1]))[0] == k  # in arrays, by number
+        best = sb.most_probable(net, {"a": name})
+        assert best["a"] == name
+        assert best.states["a"] == name
+        again = sb.most_probable(net, best.states)
+        assert again.log_p == best.log_p
+    batch = sb.most_probable(net, [{"a": name} for name in states])
+    assert batch["a"].tolist() == states
+
+
+def test_ones_and_zeros_are_what_states_are_called():
+    net = backwards(["1", "0"])
+    for value in (True, 1, "1"):
+        assert sb.infer(net, {"a": value})["a"] == 0.0
+    assert sb.infer(net, {"a": False})["a"] == 1.0

@@ -11,7 +11,7 @@ from typing import Any
 from sbnet.errors import EvidenceError, hint, shortened, unknown_unit
 from sbnet.model.names import normal
 from sbnet.model.network import Network
-from sbnet.model.states import shown
+from sbnet.model.states import shown, takes_bits
 from sbnet.questions.evidence import as_evidence
 from sbnet.tables import frames
 from sbnet.tables.kinds import YES_NO, Column
@@ -141,5 +141,5 @@ def _refused(column: Column, state: str) -> EvidenceError:
     if len(states) > 2:
         near = hint(state, states, f"say {shown(states, 'or')}, or unknown", 0.6)
         return EvidenceError(f"{given}; its states are {shown(states)}{near}")
-    plain = ("yes", "no") if column.kind == YES_NO else ("1", "0")
+    plain = ("yes", "no") if column.kind == YES_NO else ("1", "0") if takes_bits(states) else ()
     return EvidenceError(f"{given}; say {', '.join(dict.fromkeys((*states[::-1], *plain)))} or unknown")

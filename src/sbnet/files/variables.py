@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from sbnet._types import FloatArray
-from sbnet.tables.yes_no import bits
+from sbnet.model.yes_no import bits
 
 _YES = ("1", "yes", "true", "present", "on", "positive", "abnormal", "high", "y", "t")
 _NO = ("0", "no", "false", "absent", "off", "negative", "normal", "low", "n", "f")

@@ -23,7 +23,7 @@ from sbnet.model.network import Network
 from sbnet.parallel.blocks import Bar, Block, RowBlocks, map_blocks, pool
 from sbnet.questions import printing
 from sbnet.questions.batches import NamedBatch, answers, framed
-from sbnet.questions.by_state import observed_column, state_value, state_values
+from sbnet.questions.by_state import all_by_number, by_number, observed_column, state_value, state_values
 from sbnet.questions.evidence import EvidenceLike
 from sbnet.questions.printing import Readable, Reading
 from sbnet.questions.question import Part, Question, ask
@@ -84,7 +84,7 @@ class MostProbable(Readable):
     @property
     def states(self) -> dict[str, Any]:
         """The state of every variable, by name."""
-        if self.network.is_binary:
+        if all_by_number(self.network):
             return dict(zip(self.network.names, self.state.tolist(), strict=True))
         return dict(zip(self.network.names, state_values(self.network, self.state), strict=True))
 
@@ -96,7 +96,7 @@ class MostProbable(Readable):
     def __getitem__(self, unit: str | int) -> Any:
         i = self.network.index(unit)
         state = int(self.state[i])
-        return state if self.network.n_states[i] == 2 else state_value(self.network, i, state)
+        return state if by_number(self.network.states[self.network.names[i]]) else state_value(self.network, i, state)
 
     def to_frame(self) -> pandas.DataFrame:
         """A pandas table, one row for each variable: observed state, and the most probable one.
@@ -105,7 +105,7 @@ class MostProbable(Readable):
         -------
         pandas.DataFrame
         """
-        found = self.state if self.network.is_binary else state_values(self.network, self.state)
+        found = self.state if all_by_number(self.network) else state_values(self.network, self.state)
         return framed(
             {"observed": observed_column(self.network, self.evidence), "state": found}, units=self.network.names
         )
@@ -171,7 +171,11 @@ class MostProbableBatch(NamedBatch[MostProbable, Any]):
     def _unit(self, name: str) -> Any:
         i = self.network.index(name)
         column: States = self.state[:, i]
-        return column if self.network.n_states[i] == 2 else np.array([state_value(self.network, i, s) for s in column])
+        return (
+            column
+            if by_number(self.network.states[name])
+            else np.array([state_value(self.network, i, s) for s in column])
+        )
 
     def _one(self, r: int) -> MostProbable:
         numbers = float(self.log_p[r]), float(self.upper[r]), bool(self.exact[r])
@@ -185,7 +189,7 @@ class MostProbableBatch(NamedBatch[MostProbable, Any]):
         pandas.DataFrame
         """
         head: dict[str, Any] = {"log_p": self.log_p, "upper": self.upper, "exact": self.exact}
-        if self.network.is_binary:
+        if all_by_number(self.network):
             return framed(head, self.state, self.network.names)
         return framed(head | {name: self._unit(name) for name in self.network.names})
 

@@ -226,8 +226,6 @@ def _chosen(family: Family, given: Any) -> States:
 def _state(names: tuple[str, ...], parent: str, state: Any) -> int:
     """The number of a state of a parent, by its name or, of two, by its number."""
     found = find(names, state)
-    if found is None and len(names) == 2 and not isinstance(state, str) and state in (False, True):
-        found = int(state)
     if found is None:
         known = "variables are 0 or 1" if names == NO_YES else f"its states are {shown(names)}"
         near = hint(state, names) if isinstance(state, str) else ""

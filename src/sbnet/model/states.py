@@ -17,6 +17,7 @@ from sbnet import checks
 from sbnet._types import FloatArray, IndexArray, States
 from sbnet.errors import NetworkError, hint
 from sbnet.kernels.codes import TABLE
+from sbnet.model import yes_no
 from sbnet.model.graph import Graph, as_floats, read_only
 from sbnet.model.names import normal
 from sbnet.model.notes import NOTHING, Note
@@ -111,7 +112,8 @@ def shown(states: Sequence[str], last: str = "and") -> str:
 
 def find(states: Sequence[str], value: Any) -> int | None:
     """The number of the state that a value names: by its name, in any case if that is one; a number is the state that
-    is called so. Of two states that are not called by numbers 0, 1 and truth values are the numbers themselves."""
+    is called so. Of two states that are called by words 0, 1 and truth values are the numbers themselves, but where the
+    first one means yes or the second one no: there it has to be said in words."""
     if isinstance(value, str):
         word = normal(value.strip())
         for alike in (normal, lambda name: normal(name).casefold()):
@@ -128,9 +130,16 @@ def find(states: Sequence[str], value: Any) -> int | None:
         found = [k for k, number in enumerate(numbers) if number is not None and number == value]
         if found:
             return found[0]
-    if len(states) == 2 and are_words(states) and value in (0, 1):
-        return int(value)
-    return None
+    return int(value) if takes_bits(states) and value in (0, 1) else None
+
+
+def takes_bits(states: Sequence[str]) -> bool:
+    """Are 0 and 1 the numbers of two states that are called by words, and do these not say the reverse?"""
+    if len(states) != 2 or not are_words(states):
+        return False
+    both = yes_no.bits(states)
+    meant = [yes_no.bits([name]) for name in states] if both is None else [(k,) for k in both]
+    return meant[0] != (1,) and meant[1] != (0,)
 
 
 def are_words(states: Iterable[str]) -> bool:

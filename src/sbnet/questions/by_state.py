@@ -9,6 +9,7 @@ import numpy as np
 
 from sbnet._types import HIDDEN, FloatArray, IndexArray, States
 from sbnet.model.network import Network
+from sbnet.model.states import takes_bits
 
 
 def columns_at(network: Network, variables: Iterable[int]) -> IndexArray:
@@ -34,10 +35,20 @@ def by_state(states: tuple[str, ...], own: FloatArray) -> Any:
     return {name: float(whole[k]) if own.ndim == 1 else whole[..., k] for k, name in enumerate(states)}
 
 
+def by_number(states: tuple[str, ...]) -> bool:
+    """Are these two states whose numbers say in evidence what they say in answers?"""
+    return states == ("0", "1") or takes_bits(states)
+
+
+def all_by_number(network: Network) -> bool:
+    """Do all variables have such states?"""
+    return network.is_binary and all(map(by_number, network.named_states.values()))
+
+
 def state_value(network: Network, i: int, state: int) -> Any:
-    """A state as answers tell it: its number where there are two, else its name; None if it is not known."""
+    """A state as answers tell it: by number, else its name; None if it is not known."""
     states = network.states[network.names[i]]
-    return None if state == HIDDEN else int(state) if len(states) == 2 else states[state]
+    return None if state == HIDDEN else int(state) if by_number(states) else states[state]
 
 
 def state_values(network: Network, states: States) -> list[Any]:
@@ -47,7 +58,7 @@ def state_values(network: Network, states: States) -> list[Any]:
 
 def observed_column(network: Network, states: States) -> Any:
     """What was observed, for a table with a row for each variable: numbers and NaN, or names and None."""
-    if network.is_binary:
+    if all_by_number(network):
         return np.where(states == HIDDEN, np.nan, states)
     return state_values(network, states)
 

@@ -27,7 +27,7 @@ from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import EvidenceError, TableError, UnknownUnitError, hint, unknown_unit
 from sbnet.model.network import Network
-from sbnet.model.states import NO_YES, are_words, find, shown
+from sbnet.model.states import NO_YES, are_words, find, shown, takes_bits
 from sbnet.model.suggestions import check_kinds
 from sbnet.parallel.blocks import row_blocks
 from sbnet.parallel.lazy import Partitions
@@ -153,7 +153,7 @@ def observed_means(network: Network, states: States) -> FloatArray:
 def as_evidence(network: Network, i: int, state: int) -> Any:
     """A state as a mapping may give it: its number, or its name where numbers are names."""
     states = network.states[network.names[i]]
-    return int(state) if len(states) == 2 and are_words(states) else states[state]
+    return int(state) if takes_bits(states) else states[state]
 
 
 def words_of(network: Network, i: int) -> tuple[str, ...]:
@@ -256,9 +256,9 @@ class _Reader:
         return self.place(sheet, odd, states=states, single=single, records=True)
 
     def named(self, i: int) -> bool:
-        """Are the states of a variable known by their names alone: more than two of them, or called by numbers?"""
+        """Are the states of a variable known by their names alone?"""
         states = self.network.states[self.network.names[i]]
-        return states != NO_YES and (len(states) > 2 or not are_words(states))
+        return states != NO_YES and not takes_bits(states)
 
     def plain(self, values: list[Any], out: States, n_states: int = 2) -> bool:
         """Put states `out` for cells that are 0, 1, -1, NaN or None, as most are; False if there are others."""
@@ -305,7 +305,8 @@ class _Reader:
             states = f"its states are {' and '.join(words)}, or 0 and 1" if words else _BINARY + in_words
             if self.named(i):
                 numbers = f"; in an array their numbers, 0 to {len(words) - 1}" if self.positions else ""
-                states = f"its states are {shown(words)}{numbers}"
+                order = ", in this order: say which by name" if len(words) == 2 and are_words(words) else ""
+                states = f"its states are {shown(words)}{order}{numbers}"
             return TableError(f"{what} holds {cell}{place}; {states}{more}")
 
         try:

@@ -16,8 +16,8 @@ from sbnet.errors import cut, in_line, printable
 from sbnet.errors import width as screen_width
 from sbnet.model.network import Network
 from sbnet.model.states import NO_YES
+from sbnet.model.yes_no import bits
 from sbnet.questions.by_state import probabilities
-from sbnet.tables.yes_no import bits
 
 SHOWN = 12
 """Units in a table; the others are counted."""

@@ -17,6 +17,7 @@ import numpy as np
 from sbnet._types import BoolArray, FloatArray, IndexArray
 from sbnet.errors import ParameterError, TableError, cut, in_line
 from sbnet.errors import short as short_name
+from sbnet.model.yes_no import bits
 from sbnet.tables import frames, scales
 from sbnet.tables.sizes import (
     FIGURES,
@@ -34,7 +35,6 @@ from sbnet.tables.sizes import (
     telling_ends,
 )  # fmt: skip
 from sbnet.tables.words import SUSPICIOUS_WORDS, as_number, bit, by_kind, is_missing, key, no_first, plain, shown, word
-from sbnet.tables.yes_no import bits
 
 YES_NO, WORDS, ORDERED, NUMBERS, DATES, TICK_BOX, IGNORED = (
     "yes/no", "words", "ordered", "numbers", "dates", "tick box", "ignored",

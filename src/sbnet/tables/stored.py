@@ -10,7 +10,7 @@ from sbnet.errors import FileFormatError
 from sbnet.model.network import Network
 from sbnet.model.notes import Note
 from sbnet.model.roles import HIDDEN_UNITS
-from sbnet.model.states import NO_YES, are_words
+from sbnet.model.states import NO_YES, takes_bits
 from sbnet.tables.kinds import ORDERED, YES_NO, Column
 from sbnet.tables.schema import Schema
 from sbnet.tables.words import bit
@@ -65,7 +65,7 @@ def column_of(network: Network, i: int) -> Column:
         return schema[network.names[i]]
     states = network.states[network.names[i]]
     two = len(states) == 2 and bit(states[0]) in (None, 0) and bit(states[1]) in (None, 1)
-    numbers = len(states) == 2 and are_words(states)
+    numbers = takes_bits(states)
     cells: tuple[tuple[Any, ...], ...] = tuple((state, k) if numbers else (state,) for k, state in enumerate(states))
     if states == NO_YES:
         cells = ((0,), (1,))  # what is filled into a table

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from sbnet.tables import frames, yes_no
+from sbnet.model import yes_no
+from sbnet.tables import frames
 
 _MEASURE = re.compile(
     r"[$€£]?\s*([+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*[%€$£]?"

@@ -95,4 +95,5 @@ def _stuck(network: Network, states: States, last: States) -> BoolArray:
         return np.zeros(len(states), np.bool_)
     live = np.array([live_variables(network.model, row) for row in states], np.bool_).reshape(states.shape)
     ends = np.where(live[:, None], last, HIDDEN).reshape(-1, states.shape[1])
-    return impossible(network, ends).reshape(last.shape[:2]).any(axis=1)
+    gone = impossible(network, ends).reshape(last.shape[:2])
+    return np.logical_or.reduce(gone, axis=1)  # type: ignore[no-any-return]
