@@ -113,5 +113,6 @@ def kl_of_states(network: Network, states: States, means: FloatArray, limit: int
                 weight = np.multiply.outer(weight, q[u])
             own = q[i][q[i] > 0.0]  # one if it is observed
             log_p = log_table(family, row[None, :])
-            result[r] += own @ np.log(own) - float((weight * np.where(weight > 0.0, log_p, 0.0)).sum())
+            with np.errstate(invalid="ignore"):  # impossible evidence has no posterior
+                result[r] += own @ np.log(own) - float((weight * np.where(weight > 0.0, log_p, 0.0)).sum())
     return result
