@@ -77,7 +77,10 @@ def enclosed_sum(network: Network, row: States) -> tuple[float, float]:
         factors, scopes = list[_Factor](), list[tuple[int, ...]]()
         for family in families_of(network.model, network.bias, live, tables):
             scopes.append(tuple(v for v in (*family.parents, family.variable) if row[v] == HIDDEN))
-            _check(network, scopes[-1], LIMIT if family.table is not None else _BALLS)
+            bits = math.fsum(math.log2(network.n_states[v]) for v in scopes[-1])
+            if bits > (limit := LIMIT if family.table is not None else _BALLS):
+                whose = f", the family of {network.names[family.variable]!r}"
+                raise _too_wide(network, scopes[-1], bits, limit, whose)
             factors.append(_table(flint.arb, network, family, row, scopes[-1]))
         total = _summed(network, factors, scopes)
         if total.fraction == 0.0:
@@ -122,16 +125,10 @@ def _aligned(axes: tuple[int, ...], one: _Factor, joint: tuple[int, ...], sizes:
     return _Factor(one.fraction.transpose(turn), one.power.transpose(turn), one.roundings).over(shape)
 
 
-def _check(network: Network, axes: tuple[int, ...], limit: int) -> None:
-    bits = math.fsum(math.log2(network.n_states[v]) for v in axes)
-    if bits > limit:
-        raise _too_wide(network, axes, bits, limit)
-
-
-def _too_wide(network: Network, axes: Any, bits: float, limit: int) -> TooManyHiddenError:
+def _too_wide(network: Network, axes: Any, bits: float, limit: int, whose: str = "") -> TooManyHiddenError:
     names = enumerated([network.names[v] for v in axes], 60)
     return TooManyHiddenError(
-        f"proven=True needs a table of 2**{bits:.4g} numbers over {names}; the limit is {limit}. Leave it out: "
+        f"proven=True needs a table of 2**{bits:.4g} numbers over {names}{whose}; the limit is {limit}. Leave it out: "
         "rounding is covered by a margin"
     )
 
