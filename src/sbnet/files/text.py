@@ -16,7 +16,7 @@ from sbnet._types import FloatArray
 from sbnet.errors import CycleError, FileFormatError, NetworkError, ParameterError, hint
 from sbnet.files.plain import at, read_text
 from sbnet.files.positions import MOST_PARTS, deep_key, place_of
-from sbnet.files.text_errors import OWN, in_toml, misplaced, parsed
+from sbnet.files.text_words import OWN, in_toml, misplaced, parsed
 from sbnet.kernels import codes as gates
 from sbnet.model import hierarchy
 from sbnet.model.build import from_edges

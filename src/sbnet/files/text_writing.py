@@ -6,9 +6,7 @@ Written here and not by tomli-w, which gives every mapping a table of its own, a
 from __future__ import annotations
 
 import itertools
-import json
 import math
-import re
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
@@ -16,6 +14,7 @@ import numpy as np
 from sbnet._types import FloatArray
 from sbnet.errors import FileFormatError, in_line
 from sbnet.files.atomic import write_atomically
+from sbnet.files.text_words import key_of, quoted
 from sbnet.kernels.codes import NAMES, NOISY_OR
 from sbnet.model.gates import sigma
 from sbnet.model.network import Network
@@ -23,7 +22,6 @@ from sbnet.model.notes import as_words
 from sbnet.model.probabilities import CERTAIN, log_odds, never, thresholds_of
 from sbnet.model.states import NO_YES
 
-_BARE = re.compile("[A-Za-z0-9_-]+")
 _LINE = 100
 """Characters up to which causes stand in one line; more get a line each."""
 _SURE_DIGITS = 12
@@ -72,11 +70,6 @@ def as_toml(network: Network) -> str:
     return "\n".join(parts)
 
 
-def key_of(name: str) -> str:
-    """A name as TOML has it: bare, or in quotes."""
-    return name if _BARE.fullmatch(name) else _text(name)
-
-
 def _head(network: Network, i: int) -> list[str]:
     """The name of a variable, its notes, and its states where they are others than no and yes."""
     name = network.names[i]
@@ -84,7 +77,7 @@ def _head(network: Network, i: int) -> list[str]:
     if network.states[name] != NO_YES:
         words["states"] = list(network.states[name])
     for key, value in words.items():
-        text = _text(value) if isinstance(value, str) else f"[{', '.join(map(_text, value))}]"
+        text = quoted(value) if isinstance(value, str) else f"[{', '.join(map(quoted, value))}]"
         lines.append(f"{key} = {text}")
     return lines
 
@@ -95,7 +88,7 @@ def _variable(network: Network, i: int) -> str:
     if family.table is not None:
         rows = family.table.reshape(-1, len(family.states)).tolist()
         given = [", ".join(map(str, row)) for row in itertools.product(*family.parent_states)]
-        lines += ['gate = "table"', f"parents = [{', '.join(map(_text, family.parents))}]", "table = ["]
+        lines += ['gate = "table"', f"parents = [{', '.join(map(quoted, family.parents))}]", "table = ["]
         above = f"{', '.join(map(in_line, family.parents))}: " if family.parents else ""
         lines.append(f"  # {above}{', '.join(map(in_line, family.states))}")
         lines += [f"  {row!r},{'  # ' * bool(text)}{in_line(text)}" for row, text in zip(rows, given, strict=True)]
@@ -204,8 +197,3 @@ def _theta(p: FloatArray) -> FloatArray:
 
 def _log_odds(p: FloatArray) -> FloatArray:
     return np.asarray(np.log(p) - np.log1p(-p))
-
-
-def _text(text: str) -> str:
-    """A text in quotes: JSON escapes all that TOML wants escaped, but for one character."""
-    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

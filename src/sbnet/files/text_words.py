@@ -1,13 +1,13 @@
-"""What is said of a text that is no network, or no TOML: where reading ended, what was meant, how a file has it."""
+"""Words of networks in TOML: keys and texts, and what is said of a text that is no network, or no TOML."""
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from typing import Any
 
 from sbnet.files.plain import at
-from sbnet.files.text_writing import key_of
 
 OWN = {
     "sigmoid": ("prior", "bias", "weights"),
@@ -15,9 +15,20 @@ OWN = {
     "table": ("parents", "table"),
 }
 """The keys of the numbers of a unit, by its gate."""
+_BARE = re.compile("[A-Za-z0-9_-]+")
 _PLACE = re.compile(r" \(at (?:(line \d+, column \d+)|(end of document))\)$")
 _MAPPING = re.compile(r"\{('[^']*': [^{}]*)\}")
 """A mapping in Python's form, which a file has in another one."""
+
+
+def key_of(name: str) -> str:
+    """A name as TOML has it: bare, or in quotes."""
+    return name if _BARE.fullmatch(name) else quoted(name)
+
+
+def quoted(text: str) -> str:
+    """A text in quotes: JSON escapes all that TOML wants escaped, but for one character."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 
 def parsed(name: str, text: str) -> dict[str, Any]:
