@@ -214,7 +214,8 @@ def read_patient(path: PathLike, ontology: Ontology | None = None) -> dict[str, 
     found, unknown = dict[str, int](), list[str]()
     for feature in features:
         kind = feature.get("type") if isinstance(feature, dict) else None
-        term = kind.get("id") if isinstance(kind, dict) else None
+        kind = kind if isinstance(kind, dict) else {}
+        term = kind.get("id")
         if not isinstance(term, str):
             raise FileFormatError(f"{name}: {checks.shown(feature)} has no type with an id")
         term = term if ontology is None else ontology.term(term)
