@@ -73,8 +73,7 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
     if means:
         for column, kind in zip(columns, kinds, strict=True):
             if kind is not str:
-                cells = filled[column.position]
-                filled[column.position] = [cell if cell is None else float(cell) for cell in cells]
+                filled[column.position] = [x if x is None else float(x) for x in filled[column.position]]
     missing = states[:, [column.unit for column in columns]] == HIDDEN
     some = np.flatnonzero(missing.any(axis=1))
     if not len(some):
