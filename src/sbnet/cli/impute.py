@@ -83,7 +83,7 @@ def _filled(table: rows.Table, block: Block, states: States, means: bool) -> lis
     for k, column in enumerate(columns):
         own = missing[some, k]
         if means:
-            cells: list[Any] = [f"{p:.6g}" for p in probabilities[k][own, 1].tolist()]
+            cells = [f"{p:.6g}" for p in probabilities[k][own, 1].tolist()]
         elif column.column.cuts:
             cells = column.column.nearest(probabilities[k][own])
         else:

@@ -86,9 +86,8 @@ def filled(schema: Schema, given: Any, new: dict[int, tuple[str, Any, list[Any]]
 
     columns = []
     for k, (name, which, cells) in new.items():
-        series, every = frame[:, k], np.full(len(frame), None, object)
-        every[which] = cells
-        fresh = _series(nw, every.tolist(), schema[name], schema.table).alias(series.name)
+        series, every = frame[:, k], _replaced([None] * len(frame), which, cells)
+        fresh = _series(nw, every, schema[name], schema.table).alias(series.name)
         keep = nw.new_series("keep", (~which).tolist(), nw.Boolean(), backend=series.implementation)
         columns.append(series.zip_with(keep, fresh if fresh.dtype == series.dtype else fresh.cast(series.dtype)))
     return frame.with_columns(*columns).to_native() if columns else frame.to_native()
