@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from sbnet import checks
 from sbnet._types import HIDDEN, FloatArray, States
 from sbnet.errors import ParameterError, not_among
-from sbnet.estimators import _choosing, _given, _large, _learning, _reading, _recognition
+from sbnet.estimators import _choosing, _large, _learning, _reading, _recognition
 from sbnet.estimators._completing import Completion, together
 from sbnet.estimators._given import Given
 from sbnet.estimators._recognition import Recognition
@@ -23,7 +23,6 @@ from sbnet.estimators.settings import Settings
 from sbnet.inference import PosteriorBatch, infer_many
 from sbnet.inference.solvers.filling import draw, fill
 from sbnet.inference.solvers.particles import NUMBER
-from sbnet.inference.solvers.places import BINARY, Place
 from sbnet.inference.solvers.row_completions import log_probabilities
 from sbnet.learning.streams import is_stream
 from sbnet.model.mixtures import NetworkMixture, log_mean
@@ -34,7 +33,6 @@ from sbnet.tables import frames
 from sbnet.tables.frames import Array
 from sbnet.tables.kinds import WORDS, yes_or_no
 from sbnet.tables.schema import Column, Schema
-from sbnet.tables.words import shown
 
 Member = tuple[Network, Recognition | None]
 """A network, and what it says of its hidden units before they are solved for."""
@@ -137,14 +135,6 @@ class SBNEstimator(BaseEstimator):  # type: ignore[misc]
         """The rows of one network, as another has its units."""
         names = self._names()
         return states if one is other else place(other, states[:, columns(one, names)], names)
-
-    def _places(self, network: Network) -> list[Place]:
-        """The columns as units of the network."""
-        found = []
-        for name, coding in zip(self._names(), _given.codings_of(self.schema_), strict=True):
-            words = tuple(shown(value).strip("'") for value in (coding.zero, coding.one))
-            found.append(Place(name, columns(network, (name,)), BINARY, words))
-        return found
 
     def _fit_one(self, X: Any, sample_weight: Any) -> tuple[np.random.Generator, float]:
         """Learn one network for a whole table; the generator and the sum of the weights are returned."""

@@ -141,8 +141,10 @@ def _made_again(search: Search, report: Report) -> Candidate:
             network = _learning.with_mixtures(settings, rows, search.generator, network, report.column_mixtures)
     for number in range(1, report.stages + 1):
         network = search.stage(scales, network, number, report.rate)
-    made = {"layers": report.layers, "column_mixtures": report.column_mixtures, "rate": report.rate}
-    return Candidate(what="", network=network, scales=scales, regressions=regressions, **made)
+    return Candidate(
+        what="as before", network=network, scales=scales, regressions=regressions, layers=report.layers,
+        column_mixtures=report.column_mixtures, rate=report.rate,
+    )  # fmt: skip
 
 
 def _behind(search: Search, scales: Scales, layers: tuple[int, ...], before: Autoregressive | None) -> Autoregressive:
@@ -302,8 +304,11 @@ def _with_both(search: Search, scales: Scales, options: list[Candidate]) -> Cand
         add, count = (_learning.with_mixtures, COLUMN_MIXTURES) if option.layers else (_learning.with_hidden, *HIDDEN)
         network = add(search.settings, search.rows, search.generator, option.network, count)
         what = f"{option.kind}, and {'per-column mixtures' if option.layers else 'hidden units'}"
-        made = {"layers": HIDDEN, "column_mixtures": COLUMN_MIXTURES, "hidden_first": option.hidden_first}
-        both = search.trained(Candidate(what=what, network=network, scales=scales, **made))
+        start = Candidate(
+            what=what, network=network, scales=scales, layers=HIDDEN, column_mixtures=COLUMN_MIXTURES,
+            hidden_first=option.hidden_first,
+        )  # fmt: skip
+        both = search.trained(start)
         if 0.0 <= top.mean - both.mean < _LATE * abs(top.mean):  # the more there is to learn, the longer it takes
             both = _gone_on(search, both, 2, 1.0)
         best = best_of([best, both])

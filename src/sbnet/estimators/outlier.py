@@ -13,11 +13,13 @@ from sbnet._types import FloatArray, IndexArray
 from sbnet.errors import ParameterError
 from sbnet.estimators._base import ScoresRows
 from sbnet.estimators._explain import Explanations, explain_rows
+from sbnet.estimators._given import codings_of
 from sbnet.estimators._large import by_partition
 from sbnet.estimators.density import FromTemplate, SBNDensity
 from sbnet.estimators.settings import Training
 from sbnet.inference.solvers.places import Place
 from sbnet.learning.streams import is_stream
+from sbnet.tables.words import shown
 
 
 class SBNOutlier(ScoresRows, OutlierMixin, FromTemplate):  # type: ignore[misc]
@@ -159,13 +161,14 @@ class SBNOutlier(ScoresRows, OutlierMixin, FromTemplate):  # type: ignore[misc]
         return explain_rows(states, self._explained(), self._bounds, labels)
 
     def _explained(self) -> list[Place]:
-        """The columns, each with its states."""
+        """The columns, each with its states; of two values with these."""
+        found, variables = [], self.schema_.variables
+        words = [column.states for column in variables]
         if self._is_binary():
-            return self._places(self.network_)
-        found = []
-        for column in self.schema_.variables:
-            unit, codes = self.network_.index(column.name), np.arange(len(column.states), dtype=np.int8)[:, None]
-            found.append(Place(column.name, np.array([unit]), codes, column.states))
+            words = [tuple(shown(v).strip("'") for v in (own.zero, own.one)) for own in codings_of(self.schema_)]
+        for column, labels in zip(variables, words, strict=True):
+            unit, codes = self.network_.index(column.name), np.arange(len(labels), dtype=np.int8)[:, None]
+            found.append(Place(column.name, np.array([unit]), codes, labels))
         return found
 
 
