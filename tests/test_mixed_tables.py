@@ -108,6 +108,17 @@ def test_columns_can_be_said(density: SBNDensity) -> None:
     assert other.schema_["class"].states == ("Third", "Second", "First")
 
 
+def test_a_density_of_a_given_network_reads_the_names_of_states(density: SBNDensity) -> None:
+    frame = passengers(20, seed=4, holes=0.1)
+    rows, given = density.schema_.encode(frame), SBNDensity.from_networks(density.mixture_, random_state=0)
+    named = {
+        column.name: [column.states[s] if s >= 0 else None for s in rows[:, k]]
+        for k, column in enumerate(density.schema_.variables)
+    }
+    np.testing.assert_allclose(given.score_samples(pd.DataFrame(named)), density.score_samples(frame), atol=1e-9)
+    assert set(given.sample(50)[:, 1]) <= {"First", "Second", "Third"}
+
+
 def test_weights_count_as_repetitions() -> None:
     frame = passengers(80)
     twice = pd.concat([frame, frame[:40]], ignore_index=True)
