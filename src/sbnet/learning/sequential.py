@@ -49,8 +49,6 @@ RIDGES = (0.3, 3.0, 30.0, 300.0)
 """Ridge penalties that are tried: what half the square of a coefficient costs."""
 _MOST_SLOPES = 150
 """Above that many, slopes give way to weights of features with an L1 penalty."""
-_FEW = 40
-"""Variables beside a label above which three together are not tried: their joint states would fill the memory."""
 _INTERACTIONS, _CELLS, _STEPS, _LEAST = 600, 1 << 20, 16, 0.003
 """Interactions in the conditional of a label, at most, over all its thresholds, and the joint states of all of them;
 steps that what one says is rounded to; the standard deviation of that below which it is left out, in nats."""
@@ -277,7 +275,7 @@ def _held_out(design: Design, levels: range, costs: Sequence[Cost], folds: Seque
 
 
 def regress_label(table: Table, features: Features, v: int) -> Regression:
-    """A label on the variables before it: a straight line in each, and boosted trees of two or three conditions.
+    """A label on the variables before it: a straight line in each, and boosted trees of two or four conditions.
 
     Fitted to the rows without each fold in turn. Held-out rows choose the penalty of the line, whether trees begin at
     it or at no line, how deep they are and their number; what is returned is the mean of the five.
@@ -289,8 +287,7 @@ def regress_label(table: Table, features: Features, v: int) -> Regression:
     bins = Bins(design.parents, np.concatenate([[0], np.cumsum(width)]), ordered)
     flat = [lines(design.without(fold), levels, np.empty((0, len(design.x))), 1.0) for fold in FOLDS]
     tried = min((_grown(design, levels, bins, start, 2) for start in (starts, flat)), key=_Grown.least)
-    if v <= _FEW:
-        tried = min(tried, _grown(design, levels, bins, tried.starts, 4), key=_Grown.least)
+    tried = min(tried, _grown(design, levels, bins, tried.starts, 4), key=_Grown.least)
     begun, loss, grown = tried
     best, b, interactions = int(loss.argmin()), np.mean(begun, axis=0), list[Interaction]()
     shares = [_share(own, design.weight, k) for own, k in zip(design.parents.T, width.tolist(), strict=True)]
