@@ -55,13 +55,12 @@ def write_own(network: Network | NetworkMixture, name: str) -> None:
         raise FileFormatError(f"{name} can hold a mixture of {_MOST} networks at most, not of {len(network):,}")
     else:
         arrays, texts = {}, {"networks": str(len(network)), "columns": json.dumps(network.columns)}
-        kind = _MIXTURE_OF_TWO_STATES if all(part.is_binary for part in network) else _MIXTURE_NO_FUNCTIONS
-        if any(part.tables.n_states for part in network):
-            kind = MIXTURE
         for number, part in enumerate(network):
             own, words = _described(part)
             arrays |= {f"{number}.{key}": array for key, array in own.items()}
             texts |= {f"{number}.{key}": text for key, text in words.items()}
+        kind = _MIXTURE_OF_TWO_STATES if all(part.is_binary for part in network) else _MIXTURE_NO_FUNCTIONS
+        kind = MIXTURE if any(key.endswith(".functions") for key in arrays) else kind
     write_tensors(name, kind, arrays, {"made_by": f"sbnet {__version__}", **texts})
 
 
@@ -84,6 +83,7 @@ def _described(network: Network) -> tuple[dict[str, Any], dict[str, str]]:
     states = {name: own for name, own in network.named_states.items() if own != network.notes[name].states}
     if states:
         texts["states"] = json.dumps(states)
+    assert isinstance(network.tables, Tables)
     kept, functions = network.tables.kept, [*network.tables.n_states]
     for part, names, kind in (("tables", [*(kept.keys() - functions)], np.float64), ("functions", functions, np.int64)):
         if names:

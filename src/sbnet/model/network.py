@@ -24,7 +24,6 @@ from sbnet.model.names import Index
 from sbnet.model.notes import Note, notes_of, written
 from sbnet.model.states import (
     StatesByName,
-    Tables,
     block_sizes,
     checked_table,
     numbers_of_states,
@@ -111,7 +110,7 @@ class Network:
     layers: tuple[int, ...] | None = None
     notes: Mapping[str, Note] = None  # type: ignore[assignment]  # filled in below
     states: Mapping[str, tuple[str, ...]] = None  # type: ignore[assignment]  # filled in below
-    tables: Tables = None  # type: ignore[assignment]  # filled in below
+    tables: Mapping[str, FloatArray] = None  # type: ignore[assignment]  # filled in below
 
     def __post_init__(self) -> None:
         set_ = object.__setattr__  # the one place where a frozen record is filled in

@@ -21,7 +21,7 @@ from sbnet.inference.equal_rows import first_equal
 from sbnet.kernels.codes import NOISY_OR, SIGMOID, TABLE
 from sbnet.kernels.random import GOLDEN, Seeds, row_seeds, splitmix, uniforms
 from sbnet.model.network import Network
-from sbnet.model.states import offsets
+from sbnet.model.states import Tables, offsets
 from sbnet.parallel.blocks import row_blocks
 from sbnet.questions.domains import certainties
 
@@ -208,7 +208,8 @@ def families_in(network: Network, variables: Sequence[int]) -> list[Family]:
 def _function(network: Network, v: int, states: States) -> States | None:
     """The states of a variable that is a function of its parents; None for any other."""
     name = network.names[v]
-    function = network.tables.function(name) if name in network.tables else None
+    tables = network.tables
+    function = tables.function(name) if isinstance(tables, Tables) else None
     if function is None:
         return None
     parents = network.graph.parent[network.graph.indptr[v] : network.graph.indptr[v + 1]]
