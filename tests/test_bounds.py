@@ -42,6 +42,14 @@ def test_lower_bound_is_equation_22_with_the_entropy_of_equation_16(case, data):
 
 
 @pytest.mark.small
+def test_half_a_step_of_newtons_method_is_not_taken_for_the_last_one():  # where (20) is straight
+    net = sb.from_edges({("far", "seen"): -1001.0, ("near", "seen"): -9.94}, bias={"seen": 19.7})
+    evidence, means = {"near": 1, "seen": 0}, [0.95, 1.0, 0.0]
+    best = lower_bound(net, evidence, means, [np.nan, np.nan, 0.00974665])
+    assert lower_bound(net, evidence, means) >= best - 1e-6
+
+
+@pytest.mark.small
 @given(cases(max_units=min(10, MAX_UNITS)), st.data())
 def test_without_xi_each_term_takes_its_best(case, data):  # eq. (20), minimised by golden section
     mu, _, J, h, m, _ = reduced(case, data)

@@ -225,6 +225,7 @@ def check(block):
         risen += 1.0 if bad else 0.0
         shorter = 0.5 * (block.old_xi[i] + block.xi[i]) if far > _SHORT else block.old_xi[i]
         block.xi[i] = shorter if bad else block.xi[i]
+        block.gain[i] = -abs(block.gain[i]) if bad else block.gain[i]  # it cannot have kept its promise
     return missed, risen > 0.0
 
 
