@@ -41,9 +41,10 @@ class Variables:
         order = np.argsort(parent, kind="stable")
         ptr = np.searchsorted(parent[order], np.arange(n + 1))
         self.model = model_of(indptr, parent, ptr, child[order], order, weight, gate, n_states, threshold, block)
+        self.columns = reduction.columns(self.model)
         self.gate, self.weight, self.n_edges, self.names = gate, weight, len(parent), [f"v{v}" for v in range(n)]
         hidden = rng.random(n) < 0.6
-        self.states = np.where(hidden, -1, rng.integers(0, n_states)).astype(np.int8)
+        self.states, self._cache = np.where(hidden, -1, rng.integers(0, n_states)).astype(np.int8), {}
 
 
 def rows_of(many, n):

@@ -361,7 +361,7 @@ def test_only_files_with_noisy_or_units_need_a_new_reader(tmp_path):
 @pytest.mark.parametrize(
     ("gate", "text"),
     [
-        (np.array([0, 0, 3]), "the gate of 'c' is 3"),
+        (np.array([0, 0, 4]), "the gate of 'c' is 4"),
         (np.array([0, 0, -1]), "the gate of 'c' is -1"),
         (np.array([0, 0, 257]), "the gate of 'c' is 257"),
         (np.array([0, 1]), "gate has shape (2,)"),

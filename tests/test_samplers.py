@@ -135,7 +135,7 @@ def test_a_small_leak_survives_large_weights_that_come_and_go():
     known = np.array([-1, 1], np.int8)
     p = _one_sweep(model, known, bias, np.array([[1, 1], [0, 1]], np.int8))
     assert_allclose(p[:, 0], 0.5)
-    means, _ = gibbs_means(model, known[None], bias, np.uint64(0), Length(200, 0, 40))
+    means, _, _ = gibbs_means(model, known[None], bias, np.uint64(0), Length(200, 0, 40))
     assert_allclose(means[0, :, 0], 0.5)  # whatever the cause has been meanwhile
 
 
@@ -144,7 +144,7 @@ def test_a_small_leak_survives_large_weights_that_come_and_go():
 def test_chains_have_the_means_of_the_posterior(gates):
     model, bias = network((3, 2, 4, 3, 2), 1, gates)
     known = np.array([-1, -1, -1, 2, -1], np.int8)  # the last has no observed descendant
-    means, _ = gibbs_means(model, known[None], bias, np.uint64(5), Length(1000, 50, 20))
+    means, _, _ = gibbs_means(model, known[None], bias, np.uint64(5), Length(1000, 50, 20))
     error = means[0].std(axis=0, ddof=1) / np.sqrt(20)
     assert np.all(np.abs(means[0].mean(axis=0) - exact(model, bias, known)[1]) <= 5 * error + 1e-9)
     assert np.all(error < 0.02)

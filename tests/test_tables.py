@@ -26,8 +26,9 @@ from sbnet.cli import main
 from sbnet.errors import CodingWarning, EvidenceError, SBNetError, TableError, UnknownUnitError
 from sbnet.estimators import SBNDensity, SBNImputer, Training
 from sbnet.estimators._given import PLAIN, Coding, codings_of
+from sbnet.model import yes_no
 from sbnet.questions.evidence import coerce
-from sbnet.tables import words, yes_no
+from sbnet.tables import words
 from sbnet.tables.frames import sheet
 from sbnet.tables.schema import Schema
 from strategies import tables
