@@ -406,7 +406,7 @@ def test_large_whole_numbers_keep_their_digits(tmp_path, capsys):
     assert network.states["code"] == ("1000001", "1000002")
     capsys.readouterr()
     assert main(["infer", model, "code=1000002", "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["evidence"] == {"code": 1}
+    assert json.loads(capsys.readouterr().out)["evidence"] == {"code": "1000002"}
 
 
 def said(capsys, *arguments):

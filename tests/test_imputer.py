@@ -13,6 +13,7 @@ from sklearn.pipeline import make_pipeline
 
 import sbnet as sb
 from sbnet.estimators import SBNDensity, SBNImputer
+from sbnet.inference.solvers.places import BINARY, Place
 from tables import classes, quick, rows_of, with_holes
 
 
@@ -197,7 +198,9 @@ def test_an_imputer_of_networks_fills_as_the_one_that_learned_them(table):
     holes = np.where(np.random.default_rng(0).random(table.shape) < 0.2, np.nan, table)
     assert_array_equal(again.transform(holes), learned.transform(holes))
     states = density._states(density.network_, density._table(holes, reset=False)[0])
-    probabilities = again.cell_probabilities(states, density._places(density.network_))
+    network = density.network_
+    places = [Place(name, np.array([network.index(name)]), BINARY, network.states[name]) for name in learned._names()]
+    probabilities = again.cell_probabilities(states, places)
     missing = np.isnan(holes)
     found = np.column_stack([each[:, 1] for each in probabilities])
     assert_array_equal(found[missing], again.transform(holes)[missing])

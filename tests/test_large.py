@@ -85,17 +85,6 @@ def test_a_sample_has_every_row_with_the_same_chance(monkeypatch):
     assert abs(counts - 50).max() < 5 * np.sqrt(50 * 7 / 8)
 
 
-def test_more_rows_are_looked_at_where_columns_are_few(monkeypatch):
-    """Those of variables with states are all that is learned from."""
-    monkeypatch.setattr(_large, "LIMIT", 50)
-    rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"size": rng.choice(["S", "M", "L"], 400), "colour": rng.choice(["red", "blue"], 400)})
-    parts = [frame[k : k + 100] for k in range(0, 400, 100)]
-    assert SBNDensity(random_state=0).fit(parts).n_samples_seen_ == 400
-    monkeypatch.setattr(_large, "CELLS", 400)
-    assert SBNDensity(random_state=0).fit(parts).n_samples_seen_ == 200
-
-
 def test_what_a_stream_cannot_give_is_said(monkeypatch):
     with pytest.raises(ParameterError, match="there are no rows to learn from"):
         quick().fit(iter([]))

@@ -568,7 +568,7 @@ def test_words_of_two_languages_never_stand_for_their_opposites_in_what_is_learn
 def test_notes_say_what_words_mean_and_the_other_way_round_too():
     noted = NET.with_notes({"wet": sb.Note(states=("yes", "no")), "rain": sb.Note(states=("1", "2"))})
     assert coerce(noted, pd.DataFrame({"wet": ["yes", "no"], "rain": [2, 1]}))[0].tolist() == [[-1, 1, 0], [-1, 0, 1]]
-    with pytest.raises(TableError, match="holds 'ja' in row 0; its states are yes and no, or 0 and 1"):
+    with pytest.raises(TableError, match="holds 'ja' in row 0; its states are yes and no, in this order: say which"):
         coerce(noted, pd.DataFrame({"wet": ["ja", "nein"]}))
     # A number is the state that is called so; in an array, which has no names, it is the number of the state.
     assert coerce(noted, pd.DataFrame({"rain": [1, 1]}))[0][:, 1].tolist() == [0, 0]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from functools import cache
 from itertools import product
 
-import numba
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,6 +14,7 @@ from scipy.special import logsumexp
 
 import oracle
 import sbnet as sb
+from compiled import compiled
 from sbnet._types import Model
 from sbnet.bounds import lower_bound, rows
 from sbnet.kernels import mean_field, terms, vector
@@ -191,12 +191,12 @@ class Posed:
 # --- each verb ------------------------------------------------------------------------------------------------------
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def begin(problem, blocks, gate, threshold, states, bias, means, xi, q, root):
     mean_field.begin(0, problem, blocks, gate, threshold, states, bias, means, xi, mean_field.EDGE, q, root)
 
 
-@numba.njit(error_model="numpy")
+@compiled
 def refine(turn, problem, blocks, tiles, numbers, places, q):
     return frequencies.refine(turn, True, problem, blocks, tiles, numbers, places, q)
 
@@ -207,7 +207,7 @@ def examine(kind, many):
     file = terms.file_of(XI if kind == JENSEN else kind, many)
     value, look, pull, push, gradient = file.value, file.look, file.pull, file.push, file.gradient
 
-    @numba.njit(error_model="numpy")
+    @compiled
     def run(problem, blocks, tiles, numbers, q, to, before, out, fields, by_slot, by_factor):
         hidden, factors, old = problem.hidden, problem.factors, np.zeros(10)
         for turn in range(2):
@@ -323,7 +323,7 @@ def test_a_few_frequencies_bound_the_exact_term_and_know_its_slope(most):
 lane_t = struct(*lanes("arg", "power"))
 
 
-@numba.njit(error_model="numpy")  # not kept in a file: that would outlive a change of the package
+@compiled
 def _exp_and_log(records, powers):
     vector.exp_minus(records[0])
     for i in range(LANES):

@@ -7,16 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from compiled import compiled
 from sbnet.kernels import thresholds
 from sbnet.kernels.codes import NOISY_OR, SIGMOID
-from sbnet.kernels.compiling import INTERPRETED, Deferred
 from sbnet.questions import reduction
-from strategies import model_of
+from strategies import INTERPRETED, model_of
 
 pytestmark = pytest.mark.small
 inputs = st.lists(st.floats(-30.0, 30.0), min_size=1, max_size=4)
 
 
+@compiled
 def _all(gate, x, log_p, log_odds, parts):
     for k in range(len(x) + 1):
         log_odds[k] = thresholds.log_odds(gate, k, x)
@@ -25,10 +26,6 @@ def _all(gate, x, log_p, log_odds, parts):
             a, c = thresholds.loads(gate, l + 1, k)
             log_p[k] += thresholds.log_part(gate, l + 1, k, x[l])
             parts[k] += a * x[l] - c * thresholds.t(gate, x[l])
-
-
-if not INTERPRETED:  # not kept in a file: that would outlive a change of the package
-    _all = Deferred(_all, {"error_model": "numpy"})
 
 
 def _table(gate, x):

@@ -200,14 +200,14 @@ def _solve_crowded(model: Model, which: Bound, rows: Rows, stop: Stop, warm: boo
     crowded = (kinds == EXACT) & ((needs > MAX_NODES) | (np.cumsum(taken * (needs <= MAX_NODES)) > MAX_NUMBERS))
     work = Work(model, asked, np.where(crowded, np.where(paper <= parabola, XI, QUADRATIC), kinds))
     work.use(model.weight)
-    answers, kept = (
-        rows.answers,
-        [column[r].copy() for column in (rows.answers.bound, *rows.answers[1:3], rows.answers.t)],
-    )
-    answers.xi[r], answers.bound[r] = np.nan, -np.inf  # nothing is held
-    work.solve(rows, stop, warm, r, r + 1, at_all=True)
-    if answers.bound[r] >= kept[0]:
-        return work
+    answers, settled = rows.answers, rows.answers.converged[r]
+    kept = [column[r].copy() for column in (answers.bound, answers.means, answers.xi, answers.t)]
+    for most in dict.fromkeys((stop.max_sweeps, 0)):  # from these means, and at them if that leads to worse ones
+        answers.means[r], answers.xi[r], answers.bound[r] = kept[1], np.nan, -np.inf  # nothing is held
+        work.solve(rows, stop._replace(max_sweeps=most), warm or most == 0, r, r + 1, at_all=True)
+        answers.converged[r] |= settled and most == 0
+        if answers.bound[r] >= kept[0]:
+            return work
     answers.bound[r], answers.means[r], answers.xi[r], answers.t[r] = kept  # the paper's term was the tighter one
     return rough
 

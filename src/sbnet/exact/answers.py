@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sbnet import checks
 from sbnet._types import HIDDEN, BoolArray, FloatArray, IndexArray, States
 from sbnet.errors import TooManyHiddenError
-from sbnet.exact.enumeration import Effort, enumerate_states
+from sbnet.exact.enumeration import MOST_BITS, Effort, enumerate_states
 from sbnet.exact.means import ExactPosterior, ExactPosteriors
 from sbnet.exact.of_states import kl_of_states, means_of_states
 from sbnet.exact.predictions import barren_means, predictions
@@ -217,6 +217,7 @@ def kl(network: Network, evidence: EvidenceLike, means: ArrayLike, *, limit: int
     """
     states, single = coerce(network, evidence)
     mu = check_means(network, states, means, single)
+    checks.whole("limit", limit, 0, MOST_BITS)
     result = np.maximum(kl_of_states(network, states, mu, limit), 0.0)  # only rounding can bring it below
     result[impossible(network, states)] = np.nan  # there is no posterior
     return float(result[0]) if single else result
