@@ -8,8 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sbnet as sb
-from sbnet.bounds.layout import lay_out, set_weights
+from sbnet.bounds.layout import lay_out
 from sbnet.kernels.kinds import N_KINDS, TILED
+from sbnet.kernels.mean_field import set_weights
 from sbnet.kernels.structs import LANES
 from sbnet.questions.reduction import reduce
 from strategies import state_networks

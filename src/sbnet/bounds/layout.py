@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from sbnet._types import FloatArray, IndexArray
+from sbnet._types import IndexArray
 from sbnet.kernels.kinds import N_KINDS, TILED
 from sbnet.kernels.structs import LANES, Problem, aligned, block_t, tile_t
 
@@ -90,23 +90,3 @@ def _tiles_of(problem: Problem, blocks: Any) -> Any:
             tiles["after"][heads], first = np.where(last, -1, np.append(heads[1:], -1)), np.roll(last, 1)
             blocks[name][mine[first]] = heads[first]
     return tiles
-
-
-def reaches(problem: Problem) -> tuple[IndexArray, FloatArray, FloatArray]:
-    """For each parent of each factor: the factor, and how far down and up the parent can move its input."""
-    first = np.sort(problem.children["slot"])
-    factor = np.searchsorted(problem.factors["slot"], first, side="right") - 1
-    least, most = (move.reduceat(problem.slots["weight"], first) for move in (np.minimum, np.maximum))
-    return factor, np.minimum(least, 0.0), np.maximum(most, 0.0)
-
-
-def set_weights(problem: Problem, weight: FloatArray, blocks: Any, tiles: Any) -> None:
-    """The weights of the network, everywhere; how far they let inputs reach."""
-    slots, block, lane, n = problem.slots, problem.factors["block"], problem.factors["lane"], len(problem.factors)
-    slots["weight"] = weight[slots["place"]]
-    tiles["weight"] = np.append(slots["weight"], 0.0)[tiles["slot"]]  # -1, no edge, is the last
-    if n:
-        factor, least, most = reaches(problem)
-        blocks["below"][block, lane], blocks["above"][block, lane] = (np.bincount(factor, x, n) for x in (least, most))
-        blocks["squares"][block, lane] = np.bincount(factor, (most - least) ** 2, n)
-        blocks["largest"][block, lane] = np.maximum.reduceat(most - least, np.searchsorted(factor, np.arange(n)))

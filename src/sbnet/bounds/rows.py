@@ -8,13 +8,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sbnet._types import BoolArray, Bound, FloatArray, IndexArray, Model, States, Stop
-from sbnet.bounds.layout import lay_out, reaches, set_weights
+from sbnet.bounds.layout import lay_out
 from sbnet.kernels import terms
 from sbnet.kernels.codes import NOISY_OR
 from sbnet.kernels.compiling import announce
 from sbnet.kernels.gradient import Gradients, add_gradient
 from sbnet.kernels.kinds import ENUMERATED, EXACT, JENSEN, LINEAR, QUADRATIC, SERIES, XI
-from sbnet.kernels.mean_field import EDGE, ascend
+from sbnet.kernels.mean_field import EDGE, ascend, set_weights
 from sbnet.kernels.structs import Problem
 from sbnet.kernels.terms import LACKS
 from sbnet.kernels.terms.frequencies import MAX_NUMBERS, make_room, room_for
@@ -214,11 +214,12 @@ def _solve_crowded(model: Model, which: Bound, rows: Rows, stop: Stop, warm: boo
 
 def _needs(problem: Problem, bias: FloatArray, q: FloatArray) -> tuple[FloatArray, IndexArray]:
     """For each factor the quadratic term at these means, and how many frequencies the exact term needs."""
-    slots, first, (factor, least, most) = problem.slots, np.sort(problem.children["slot"]), reaches(problem)
-    w, p = slots["weight"], q[slots["column"]]
+    factors, slots, first = problem.factors, problem.slots, np.sort(problem.children["slot"])
+    w, p, factor = slots["weight"], q[slots["column"]], np.searchsorted(factors["slot"], first, side="right") - 1
+    least, most = (np.minimum(np.minimum.reduceat(w, first), 0.0), np.maximum(np.maximum.reduceat(w, first), 0.0))
     mean, second = np.add.reduceat(p * w, first), np.add.reduceat(p * w * w, first)
     parts = least, most, mean, second - mean * mean, (most - least) ** 2
-    h, n = bias[problem.factors["threshold"]], len(problem.factors)
+    h, n = bias[factors["threshold"]], len(factors)
     low, high, mean, variance, squares = (np.bincount(factor, part, n) for part in parts)
     low, high, mean, variance = low + h, high + h, mean + h, np.maximum(variance, 0.0)
     largest = np.zeros(n)

@@ -174,6 +174,32 @@ def ascend(which, gate, threshold, problem, blocks, tiles, numbers, places, scra
     return end, ENOUGH
 
 
+@kernel
+def set_weights(problem, weight, blocks, tiles):
+    """The weights of the network, everywhere; how far they let inputs reach."""
+    hidden, factors, slots, children = problem.hidden, problem.factors, problem.slots, problem.children
+    for s in range(len(slots)):
+        slots[s].weight = weight[slots[s].place]
+    for k in range(len(tiles)):
+        tile = tiles[k]
+        for i in range(LANES):
+            tile.weight[i] = slots[tile.slot[i]].weight if tile.slot[i] >= 0 else 0.0
+    for b in range(len(blocks)):
+        block = blocks[b]
+        for i in range(LANES):
+            block.below[i] = block.above[i] = block.largest[i] = block.squares[i] = 0.0
+    for j in range(len(hidden)):
+        for c in range(hidden[j].child, hidden[j].child_end):
+            factor, least, most = factors[children[c].factor], 0.0, 0.0
+            block, i = blocks[factor.block], factor.lane
+            for s in range(children[c].slot, children[c].slot + hidden[j].states - 1):
+                least, most = min(least, slots[s].weight), max(most, slots[s].weight)
+            block.below[i] += least
+            block.above[i] += most
+            block.largest[i] = max(block.largest[i], most - least)
+            block.squares[i] += (most - least) * (most - least)
+
+
 @inner
 def begin(r, problem, blocks, gate, threshold, states, bias, means, xi, edge, q, root):
     """Bring a row into the blocks, Q from its means; returns the part of the bound that does not depend on Q.
