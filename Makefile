@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Where the machine forbids it, every process of the tests would read all sources anew: more than a second each.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help reproduce test coverage lint hostile docs bench numba dist clean
+.PHONY: help reproduce test coverage lint warm hostile docs bench numba dist clean
 
 help:
 	@echo "make reproduce  the paper's figures and tables beside ours, into report/index.html"
@@ -36,9 +36,9 @@ lint: $(VENV)/.dev
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-# Kernels are compiled once, before two processes would both do it.
-test: lint
-	$(BIN)/sbnet warmup --quiet
+# Kernels are compiled once, before two processes would both do it, and while types are checked.
+test: $(VENV)/.dev
+	$(MAKE) --jobs 2 lint warm
 	$(BIN)/python -m pytest --numprocesses 2
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --numprocesses 2 -m small
 
@@ -46,6 +46,9 @@ test: lint
 coverage: $(VENV)/.dev
 	$(BIN)/python -m pytest -q --numprocesses 2 --cov --cov-report=
 	NUMBA_DISABLE_JIT=1 $(BIN)/python -m pytest -q --numprocesses 2 -m small --cov --cov-append --cov-report term:skip-covered
+
+warm: $(VENV)/.dev
+	$(BIN)/sbnet warmup --quiet
 
 hostile: $(VENV)/.dev
 	$(BIN)/python -m pytest -m slow --capture=no --quiet --numprocesses 0

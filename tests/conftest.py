@@ -20,7 +20,7 @@ from strategies import INTERPRETED
 # A first example may compile a kernel, so no example has a deadline.
 common = {"deadline": None, "print_blob": True}
 settings.register_profile("local", **common, max_examples=5 if INTERPRETED else 60)
-settings.register_profile("ci", **common, max_examples=3 if INTERPRETED else 20, derandomize=True)
+settings.register_profile("ci", **common, max_examples=3 if INTERPRETED else 32, derandomize=True)
 settings.load_profile("ci" if os.environ.get("CI") else "local")
 
 
