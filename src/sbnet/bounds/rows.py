@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from threading import Lock
 from typing import NamedTuple
 
 import numpy as np
@@ -23,7 +24,7 @@ from sbnet.questions.prediction import predict_rows
 from sbnet.questions.reduction import reduce
 
 _ROUGH = 1e-2  # nats: how far the paper's bound is taken where it shows which terms to take
-_KEPT, _ROOM = 32, 32 << 20  # problems that are kept for later rows with other weights, and their bytes in all
+_ROOM = 32 << 20  # bytes of problems that are kept for later rows, with other weights
 
 
 class Answers(NamedTuple):
@@ -54,7 +55,7 @@ def solve_rows(
     rows = Rows(np.ascontiguousarray(states), np.ascontiguousarray(bias), answers)
     for first, end in _same_mask(states):
         key = (*map(id, _structure(model)), which, (states[first] < 0).tobytes())
-        work = _LAID_OUT.pop(key, None) or Work(model, reduce(model, states[first]), which)
+        work = _LAID_OUT.take(key) or Work(model, reduce(model, states[first]), which)
         work.use(model.weight)
         solved = first
         while solved < end:
@@ -66,7 +67,7 @@ def solve_rows(
                 used.differentiate(rows, gradients, last - 1)
             solved = last
         barren = barren or len(work.problem.hidden) < int((states[first] < 0).sum())
-        _keep(key, work)
+        _LAID_OUT.keep(key, work)
     if which.log_term == JENSEN:
         answers.xi[:] = np.nan
     if answers.trace.shape[1]:  # the best so far: with all frequencies the last is a little above that of its sweep
@@ -164,21 +165,36 @@ class Work:
         )  # fmt: skip
 
 
-_LAID_OUT: dict[tuple[object, ...], Work] = {}
-"""Problems by what they depend on; one that is at work is not here. In learning, weights alone change."""
+class _Kept:
+    """Problems by what they depend on, the last ones that there is room for; one that is at work is not here.
+
+    In learning, weights alone change. As long as a problem is kept, so are the arrays that its key names.
+    """
+
+    def __init__(self) -> None:
+        self._works: dict[tuple[object, ...], tuple[Work, int]] = {}
+        self._bytes, self._lock = 0, Lock()
+
+    def take(self, key: tuple[object, ...]) -> Work | None:
+        with self._lock:
+            work, size = self._works.pop(key, (None, 0))
+            self._bytes -= size
+        return work
+
+    def keep(self, key: tuple[object, ...], work: Work) -> None:
+        size = work.blocks.nbytes + work.tiles.nbytes + work.numbers.nbytes
+        with self._lock:
+            self._bytes += size - self._works.pop(key, (None, 0))[1]  # another thread has had the same
+            self._works[key] = work, size
+            while self._bytes > _ROOM:  # the oldest make room
+                self._bytes -= self._works.pop(next(iter(self._works)))[1]
+
+
+_LAID_OUT = _Kept()
 
 
 def _structure(model: Model) -> tuple[object, ...]:
     return model.indptr, model.parent, model.gate, model.n_states, model.block
-
-
-def _keep(key: tuple[object, ...], work: Work) -> None:
-    """For later rows; as long as it is kept, so are the arrays that `key` names. The oldest make room."""
-    _LAID_OUT[key], room = work, _ROOM
-    for k, (old, one) in enumerate(reversed(list(_LAID_OUT.items()))):
-        room -= one.blocks.nbytes + one.tiles.nbytes + one.numbers.nbytes
-        if k >= _KEPT or room < 0:
-            _LAID_OUT.pop(old, None)
 
 
 def _solve_crowded(model: Model, which: Bound, rows: Rows, stop: Stop, warm: bool, r: int) -> Work:
